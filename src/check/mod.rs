@@ -166,9 +166,9 @@ fn examine(
     let is_lost = |one: &Compared| matches!(one.verdict, PodVerdict::Lost(_));
     let is_calm = host_lines.is_empty() && !pods.iter().any(is_lost);
     problems.extend(of_host(host));
-    let carrier = node::carrier(&mut surveyed, &links);
-    let lacks_carrier = !carrier.problems.is_empty();
-    problems.extend(carrier.problems);
+    let (without_carrier, is_coming) = node::carrier(&mut surveyed, &links);
+    let lacks_carrier = !without_carrier.is_empty();
+    problems.extend(without_carrier);
     let mut found = pods::PodChecks {
         max_age: check.max_age,
         recorded: surveyed.node_state.as_ref(),
@@ -181,7 +181,7 @@ fn examine(
         found.problems.extend(no_match(check.selection));
     }
     problems.append(&mut found.problems);
-    let passing = match carrier.is_coming {
+    let passing = match is_coming {
         true => Passing::Surely,
         false if lacks_carrier || found.has_new => Passing::Perhaps,
         false => Passing::No,

@@ -120,16 +120,10 @@ pub(super) fn last_snapshot(recorded: Option<&NodeState>, max_age: Duration) -> 
     }
 }
 
-/// Links without carrier.
-pub(super) struct Carrier {
-    /// Under a pod that is as bad as a lost one; a port of a bond is a warning.
-    pub problems: Vec<Problem>,
-    /// Whether another has carrier, and the kernel has not declared it operational yet.
-    pub is_coming: bool,
-}
-
-/// Finds the links without carrier among those under the pods, and those under them.
-pub(super) fn carrier(surveyed: &mut Surveyed, links: &HostLinks) -> Carrier {
+/// The problems of links without carrier among those under the pods, and those under them: under a pod that is as bad as a lost
+/// one; a port of a bond is a warning. Returns also whether another has carrier, and the kernel has not declared it operational
+/// yet.
+pub(super) fn carrier(surveyed: &mut Surveyed, links: &HostLinks) -> (Vec<Problem>, bool) {
     let Surveyed {
         host,
         baseline,
@@ -156,19 +150,15 @@ pub(super) fn carrier(surveyed: &mut Surveyed, links: &HostLinks) -> Carrier {
         .chain(devices.filter(|name| !parents.contains(name)))
         .filter_map(|name| Some((name, silent(&name)?)))
         .collect();
-    let mut carrier = Carrier {
-        problems: Vec::new(),
-        is_coming: false,
-    };
+    let (mut problems, mut is_coming) = (Vec::new(), false);
     for (name, index) in silent {
         if link::is_coming_up(&mut host.socket, index).unwrap_or_default() {
-            carrier.is_coming = true;
+            is_coming = true;
         } else if parents.contains(name) {
-            let problem = CheckCause::NoCarrierUnderPods.error(name);
-            carrier.problems.push(problem);
+            problems.push(CheckCause::NoCarrierUnderPods.error(name));
         } else {
-            carrier.problems.push(CheckCause::NoCarrier.warning(name));
+            problems.push(CheckCause::NoCarrier.warning(name));
         }
     }
-    carrier
+    (problems, is_coming)
 }

@@ -5,8 +5,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::arguments::Arguments;
-use super::config::Chain;
+use super::config::{Arguments, Chain};
 use super::{result, spare_mac};
 use crate::model::pod::partial::{Attachment, Made};
 use crate::model::text::escape;

@@ -1,15 +1,53 @@
-//! A network's configuration: one plugin, or a list in which the first creates the interface and the others change it.
+//! A network's configuration and the runtime's arguments beside it: one plugin, or a list in which the first creates the interface and the others change it.
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::arguments::Arguments;
 use super::tuning;
-use crate::model::IfName;
 use crate::model::net::link::sysctl::{SysctlKey, Sysctls};
 use crate::model::net::link::{MacvlanMode, VlanId};
 use crate::model::pod::partial::{Attachment, Made};
-use crate::model::text::escape;
+use crate::model::text::{Invalid, escape};
+use crate::model::{IfName, Mac};
+
+/// The arguments of one call of the plugins of a network.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Arguments<'a> {
+    /// `CNI_ARGS`.
+    pub pairs: &'a [(String, String)],
+    /// Values for the capabilities that a plugin declares.
+    pub capabilities: &'a Map<String, Value>,
+}
+
+impl<'a> Arguments<'a> {
+    /// The value of one of `CNI_ARGS`.
+    pub(super) fn pair(self, key: &str) -> Option<&'a str> {
+        self.pairs
+            .iter()
+            .find(|(name, _)| name == key)
+            .map(|(_, value)| value.as_str())
+    }
+
+    /// The MAC for a plugin, from the source with the highest precedence.
+    pub(super) fn mac(self, plugin: &Value) -> Result<Option<Mac>, String> {
+        let declared = plugin["capabilities"]["mac"] == true;
+        let from_runtime = self
+            .capabilities
+            .get("mac")
+            .filter(|_| declared)
+            .and_then(Value::as_str);
+        let sources = [
+            plugin["runtimeConfig"]["mac"].as_str(),
+            from_runtime,
+            self.pair("MAC"),
+            plugin["mac"].as_str(),
+        ];
+        let text = sources.into_iter().flatten().find(|text| !text.is_empty());
+        text.map(str::parse)
+            .transpose()
+            .map_err(|error: Invalid| error.to_string())
+    }
+}
 
 /// The plugins of one network, in order; never empty.
 #[derive(Debug)]
@@ -126,11 +164,9 @@ fn main(plugin: &Value, ifname: &IfName, args: Arguments<'_>) -> Result<Attachme
         let has_addresses = plugin["ipam"]["type"]
             .as_str()
             .is_some_and(|ipam| !ipam.is_empty());
-        attachment.tuning.implied = if has_addresses {
-            announcing()
-        } else {
-            Sysctls::default()
-        };
+        if has_addresses {
+            attachment.tuning.implied = announcing();
+        }
     }
     Ok(attachment)
 }

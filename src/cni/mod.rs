@@ -2,15 +2,13 @@
 //!
 //! Documents in, [`Partial`](crate::model::Partial) out. This module reads no file and does not query the kernel.
 
-mod arguments;
 mod cache;
 mod config;
-mod origin;
 mod result;
 mod tuning;
 
 pub use cache::{CacheEntry, SOURCE, parse};
-pub use origin::partial as of_origin;
+pub use result::of_origin;
 
 use sha2::{Digest, Sha256};
 

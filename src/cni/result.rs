@@ -1,4 +1,4 @@
-//! A CNI result of any version.
+//! A CNI result of any version, and the one in a checkpoint of `i40e_net_fix`.
 
 use std::net::IpAddr;
 
@@ -6,10 +6,11 @@ use ipnet::IpNet;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::model::IfName;
+use super::spare_mac;
 use crate::model::net::link::sysctl::SysctlKey;
 use crate::model::pod::cni_result::{CniInterface, CniIp, CniResult, CniRoute};
-use crate::model::pod::partial::Attachment;
+use crate::model::pod::partial::{Attachment, Made};
+use crate::model::{Checkpoint, IfName, Partial};
 
 /// Results before CNI 0.3 have at most one address of each family and name no interface.
 #[derive(Deserialize)]
@@ -107,5 +108,30 @@ pub(super) fn fill(attachment: &mut Attachment, result: &CniResult, ips: &[&CniI
             .implied
             .ipv6
             .insert(SysctlKey::known("disable_ipv6"), 0);
+    }
+}
+
+/// One macvlan, whose parent is unknown, with every address and route of the result.
+#[must_use]
+pub fn of_origin(checkpoint: &Checkpoint) -> Partial {
+    let made = Made::Macvlan {
+        mode: None,
+        bc_queue_len: None,
+    };
+    let mut attachment = Attachment::bare(checkpoint.ifname.clone(), made);
+    let sandbox = Some(&checkpoint.sandbox).filter(|sandbox| !sandbox.is_empty());
+    attachment.spare_mac = sandbox.map(|sandbox| spare_mac(sandbox, &checkpoint.ifname));
+    let result = &checkpoint.result;
+    if interface(&checkpoint.ifname, result).is_none() {
+        // In a file with another name for the interface, the first one is meant.
+        attachment.mac = result.interfaces.first().and_then(|first| first.mac);
+    }
+    fill(
+        &mut attachment,
+        result,
+        &result.ips.iter().collect::<Vec<_>>(),
+    );
+    Partial {
+        attachments: vec![attachment],
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::arguments::Arguments;
+use super::config::Arguments;
 use crate::model::net::link::sysctl::{Settings, SysctlKey, Sysctls};
 use crate::model::pod::partial::{Attachment, Tuning};
 use crate::model::{IfName, Mac};

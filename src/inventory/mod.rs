@@ -12,11 +12,11 @@ pub(crate) mod node;
 pub mod observe;
 pub(crate) mod pods;
 pub(crate) mod private;
-mod problems;
 pub mod procfs;
 pub(crate) mod selectors;
 pub(crate) mod visit;
 
+use std::fmt::Display;
 use std::mem;
 use std::thread;
 use std::time::Duration;
@@ -24,9 +24,9 @@ use std::time::Duration;
 use crate::inventory::naming::attribution::{Attribution, contradicted, left_over};
 use crate::inventory::naming::sandbox_match::Unfound;
 use crate::inventory::observe::{Host, Pod};
-pub(crate) use crate::inventory::problems::{cannot_observe, no_match};
 use crate::kernel::Netns;
 use crate::matching::{Machine, Selection, StoredRecord, Verdict, match_records};
+use crate::model::problem::InventoryCause;
 use crate::model::{NetnsIdentity, NodeIdentity, Problem};
 use crate::refusal::Refusal;
 use crate::runtime::{RuntimeAnswer, RuntimeConfig};
@@ -199,4 +199,15 @@ impl Inventory {
             answer: answer.clone(),
         })
     }
+}
+
+/// The problem of an object that cannot be read.
+pub(crate) fn cannot_observe(object: &str, error: &dyn Display) -> Problem {
+    let error = error.to_string();
+    InventoryCause::CannotObserve { error }.error(object)
+}
+
+/// The problem when no running pod is among those that the user selected; `None` if the user selected none.
+pub(crate) fn no_match(selection: &Selection) -> Option<Problem> {
+    (!selection.is_everything()).then(|| InventoryCause::NoSuchPod.error(selection.to_string()))
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::OnceLock;
 
 use crate::checked;
-use crate::inventory::problems::cannot_observe;
+use crate::inventory::cannot_observe;
 use crate::model::{NodeIdentity, Problem};
 
 /// It is the same for the whole process.

@@ -211,57 +211,13 @@ mod tests {
         pods.iter().map(claimant).collect()
     }
 
-    fn messages(claimants: &[Claimant], oldest: Option<ClaimOwner>) -> Vec<String> {
-        let contests = contests(claimants);
-        let findings = contests.iter().flat_map(|contest| {
-            let owner = contest.owner(claimants, |_| false, |_| oldest);
-            contest.findings(claimants, owner)
-        });
-        findings.map(|(_, problem)| problem.to_string()).collect()
-    }
-
-    #[test]
-    fn without_an_older_claim_one_mac_for_two_is_reported_for_both() {
-        let pods = [
-            ("a", pod("eth0", 1, "10.0.0.1")),
-            ("b", pod("eth0", 1, "10.0.0.2")),
-        ];
-        let messages = messages(&claimants(&pods), None);
-        assert_eq!(messages.len(), 2, "{messages:?}");
-        assert!(
-            messages[0].starts_with("mac-conflict: pod a: MAC 02:00:00:00:00:01 on eth0: pod b"),
-            "{messages:?}"
-        );
-        assert!(
-            messages[1].starts_with("mac-conflict: pod b:") && messages[1].contains("pod a"),
-            "{messages:?}"
-        );
-    }
-
-    #[test]
-    fn the_host_keeps_its_address() {
-        let host = Link::plain(name("eth0.3"), LinkKind::Physical);
-        let address = Address::plain(name("eth0.3"), "10.0.0.1".parse().unwrap(), 24);
-        let host = NetState {
-            links: vec![host],
-            addresses: vec![address],
-            ..NetState::default()
-        };
-        let mut all = claimants(&[("a", pod("eth0.3", 1, "10.0.0.1"))]);
-        all[0] = all[0].clone().now(&pod("eth0.3", 1, "10.0.0.1"));
-        all.push(Claimant::host(&host));
-        let expected = "address-conflict: pod a: 10.0.0.1 on eth0.3: the host has it: a restore does not add it here";
-        let older = Some((0, Title::Older { generation: 1 }));
-        assert_eq!(messages(&all, older), [expected]);
-    }
-
     #[test]
     fn the_same_on_another_parent_is_no_conflict() {
         let pods = [
             ("a", pod("eth0.3", 1, "10.0.0.1")),
             ("b", pod("eth0.4", 1, "10.0.0.1")),
         ];
-        assert!(messages(&claimants(&pods), None).is_empty());
+        assert!(contests(&claimants(&pods)).is_empty());
     }
 
     /// The owner of the only contest of three pods.
@@ -286,14 +242,5 @@ mod tests {
         let older = |at| Some((at, Title::Older { generation: 7 }));
         assert_eq!(owner(&[0, 1], &[]), older(1));
         assert_eq!(owner(&[], &[0, 1]), older(2));
-    }
-
-    #[test]
-    fn a_link_that_is_down_uses_nothing() {
-        let mut down = pod("eth0", 1, "10.0.0.1");
-        down.links[0].flags.up = false;
-        let claimant = claimants(&[("a", down.clone())]).remove(0).now(&down);
-        assert_eq!(claimant.claims.len(), 2);
-        assert!(claimant.in_use.is_empty());
     }
 }

@@ -167,54 +167,6 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn device(text: &str, mtu: u32) -> Link {
-        Link {
-            mtu,
-            ..Link::plain(name(text), LinkKind::Physical)
-        }
-    }
-
-    fn names(links: &[Link]) -> Vec<String> {
-        links
-            .iter()
-            .map(|link| format!("{} {}", link.kind.name(), link.name))
-            .collect()
-    }
-
-    #[test]
-    fn a_missing_vlan_is_read_from_its_name_and_takes_its_mtu_from_below() {
-        let now = NetState {
-            links: vec![device("eth0", 9000)],
-            ..NetState::default()
-        };
-        let (links, bottom) = links_under(&name("eth0.3.7"), &NetState::default(), &now);
-        assert_eq!(
-            names(&links),
-            ["physical eth0", "vlan eth0.3", "vlan eth0.3.7"]
-        );
-        assert_eq!(bottom, [name("eth0")]);
-        assert!(links.iter().all(|link| link.mtu == 9000 && link.flags.up));
-    }
-
-    #[test]
-    fn a_missing_device_is_a_device() {
-        let (links, bottom) =
-            links_under(&name("eth0.3"), &NetState::default(), &NetState::default());
-        assert_eq!(names(&links), ["physical eth0", "vlan eth0.3"]);
-        assert_eq!(bottom, [name("eth0")]);
-    }
-
-    #[test]
-    fn what_is_recorded_is_not_assumed() {
-        let wanted = NetState {
-            links: vec![device("eth0", 1500)],
-            ..NetState::default()
-        };
-        let (links, bottom) = links_under(&name("eth0"), &wanted, &NetState::default());
-        assert!(links.is_empty());
-        assert_eq!(bottom, [name("eth0")]);
-    }
-
     #[test]
     fn only_a_number_after_the_last_dot_is_a_vlan() {
         assert_eq!(

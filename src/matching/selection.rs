@@ -12,7 +12,8 @@ use crate::model::{Bytes, PodInfo, Problem};
 /// The user's selection; without any selector every pod is selected.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
-    netns: Vec<NetnsPattern>,
+    /// Each with the inode of the namespace that it leads to, where it is a plain path to one.
+    netns: Vec<(Glob, Option<u64>)>,
     pods: Vec<Glob>,
 }
 
@@ -24,13 +25,6 @@ struct Glob {
     shown: String,
 }
 
-#[derive(Debug, Clone)]
-struct NetnsPattern {
-    glob: Glob,
-    /// The namespace that the path leads to, where it is a plain path to one.
-    inode: Option<u64>,
-}
-
 impl Selection {
     /// Reads the selectors: paths or globs of namespaces, each with the inode of the namespace that it leads to, and
     /// names or globs of pods.
@@ -40,8 +34,7 @@ impl Selection {
     pub fn new(netns: &[(Bytes, Option<u64>)], pods: &[Bytes]) -> Result<Self, Problem> {
         let mut selection = Self::default();
         for (text, inode) in netns {
-            let (glob, inode) = (Glob::new(text)?, *inode);
-            selection.netns.push(NetnsPattern { glob, inode });
+            selection.netns.push((Glob::new(text)?, *inode));
         }
         for text in pods {
             selection.pods.push(Glob::new(text)?);
@@ -72,7 +65,7 @@ impl Selection {
         };
         let mut patterns = self.netns.iter();
         self.netns.is_empty()
-            || patterns.any(|pattern| pattern.inode == Some(inode) || is_match(&pattern.glob))
+            || patterns.any(|(glob, known)| *known == Some(inode) || is_match(glob))
     }
 
     /// Whether a pod is selected by its name or id.
@@ -94,7 +87,7 @@ impl fmt::Display for Selection {
         let netns = self
             .netns
             .iter()
-            .map(|pattern| format!("--netns {}", pattern.glob.shown));
+            .map(|(glob, _)| format!("--netns {}", glob.shown));
         let pods = self.pods.iter().map(|glob| format!("--pod {}", glob.shown));
         let words: Vec<String> = netns.chain(pods).collect();
         f.write_str(&words.join(" "))

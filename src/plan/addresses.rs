@@ -21,7 +21,10 @@ pub(crate) fn steps(
     name_now: &impl Fn(&IfName) -> Option<IfName>,
     plan: &mut Plan,
 ) -> Vec<Route> {
-    let present = Present::new(&observed.state.addresses);
+    let addresses = observed.state.addresses.iter();
+    let present: Present<'_> = addresses
+        .map(|now| ((&now.dev, now.identity()), now))
+        .collect();
     let (mut recorded, mut lost, mut superfluous) = (Vec::new(), Vec::new(), Vec::new());
     for address in in_adding_order(wanted.addresses.iter()) {
         let Some(dev) = name_now(&address.dev) else {
@@ -31,12 +34,13 @@ pub(crate) fn steps(
             dev,
             ..address.clone()
         };
-        if let Some(now) = present.of(&address)
+        let now = present.get(&(&address.dev, address.identity())).copied();
+        if let Some(now) = now
             && now.flags & DADFAILED != 0
         {
             plan.problems.push(PlanCause::DuplicateAddress.error(now));
         }
-        match (address.maker, present.of(&address)) {
+        match (address.maker, now) {
             (Maker::Admin, _) => recorded.extend(aged(address, observed.age, plan)),
             (Maker::Kernel, None) => {
                 // It comes with carrier, and its route with it.
@@ -77,7 +81,7 @@ fn own_addresses(
             superfluous.extend(superfluous_route);
             continue;
         }
-        match present.of(address) {
+        match present.get(&(&address.dev, address.identity())).copied() {
             None => {
                 plan.push(NetlinkStep::AddAddress(address.clone()));
                 superfluous.extend(address.connected_route().filter(|_| address.has_no_route()));
@@ -103,27 +107,10 @@ fn connected_route(then: &Address, now: &Address) -> Option<NetlinkStep> {
 }
 
 /// The present addresses, to be found by what the kernel compares.
-struct Present<'a> {
-    known: HashMap<(&'a IfName, Identity), &'a Address>,
-}
+type Present<'a> = HashMap<(&'a IfName, Identity), &'a Address>;
 
 /// What distinguishes an address from the others of its link.
 pub(super) type Identity = (IpAddr, u8, Option<IpAddr>);
-
-impl<'a> Present<'a> {
-    fn new(addresses: &'a [Address]) -> Self {
-        let known = addresses
-            .iter()
-            .map(|address| ((&address.dev, address.identity()), address))
-            .collect();
-        Self { known }
-    }
-
-    fn of(&self, address: &Address) -> Option<&'a Address> {
-        let key = (&address.dev, address.identity());
-        self.known.get(&key).copied()
-    }
-}
 
 /// Lets the kernel add its link-local addresses to these links again: it does so when the mode of a link that is up changes.
 fn link_local(devs: &[IfName], now: &NetState, plan: &mut Plan) {

@@ -64,7 +64,7 @@ impl<'a> HostPlanner<'a> {
             .state
             .links
             .iter()
-            .filter(|other| is_above(link, other));
+            .filter(|other| diff::is_above(link, other));
         below
             .map(|other| 1 + self.depth(other, level + 1))
             .max()
@@ -167,7 +167,7 @@ impl<'a> HostPlanner<'a> {
         if self.inherits_mac(wanted) {
             link.mac = None;
         }
-        self.links.create(link);
+        self.links.plan.push(Step::add_link(link));
         true
     }
 
@@ -269,12 +269,6 @@ impl<'a> HostPlanner<'a> {
         routes::steps(routes, &state.routes, nexthops, age, plan);
         plan.extend(superfluous.into_iter().map(NetlinkStep::DeleteRoute));
     }
-}
-
-/// Whether `lower` is the parent or a port of `upper`.
-fn is_above(upper: &Link, lower: &Link) -> bool {
-    matches!(&upper.parent, Some(Parent::Own(parent)) if *parent == lower.name)
-        || (matches!(upper.kind, LinkKind::Bond(_)) && lower.master.as_ref() == Some(&upper.name))
 }
 
 /// The device by its permanent MAC and bus address, or by name where it has neither.

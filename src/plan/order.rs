@@ -216,23 +216,3 @@ impl<'a> OnLink<'a> {
 fn identities<'a>(addresses: impl IntoIterator<Item = &'a Address>) -> HashSet<Identity> {
     addresses.into_iter().map(Address::identity).collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::first_misplaced;
-
-    #[test]
-    fn what_stands_behind_a_missing_object_is_misplaced() {
-        let of = |wanted: &[u8], present: &[u8]| {
-            let (wanted, present): (Vec<_>, Vec<_>) =
-                (wanted.iter().collect(), present.iter().collect());
-            first_misplaced(&wanted, &present)
-        };
-        assert_eq!(of(&[1, 2, 3], &[1, 2, 3]), None);
-        assert_eq!(of(&[1, 2, 3], &[1]), None);
-        assert_eq!(of(&[1, 2, 3], &[]), None);
-        assert_eq!(of(&[1, 2, 3], &[9, 1, 9, 2]), None, "others between");
-        assert_eq!(of(&[1, 2, 3], &[1, 3]), Some(1));
-        assert_eq!(of(&[1, 2], &[2, 1]), Some(0));
-    }
-}

@@ -1,6 +1,6 @@
 //! A plan.
 
-use crate::model::Problem;
+use crate::model::{Problem, Severity};
 use crate::plan::step::Step;
 
 /// What to do in one namespace.
@@ -37,5 +37,11 @@ impl Plan {
             .map(ToString::to_string)
             .chain(later)
             .collect()
+    }
+
+    /// The differences that matter, for which there is no step.
+    pub(crate) fn findings(&self) -> impl Iterator<Item = &Problem> {
+        let problems = self.problems.iter();
+        problems.filter(|problem| problem.severity > Severity::Info)
     }
 }

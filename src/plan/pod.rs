@@ -94,15 +94,10 @@ impl<'a> PodPlanner<'a> {
 
     fn all_links(&mut self) {
         for link in &self.links.wanted.state.links {
-            self.link(link);
-        }
-    }
-
-    fn link(&mut self, wanted: &Link) {
-        let now = self.links.now.link(&wanted.name);
-        match now {
-            Some(now) => self.existing(wanted, now),
-            None => self.missing(wanted),
+            match self.links.now.link(&link.name) {
+                Some(now) => self.existing(link, now),
+                None => self.missing(link),
+            }
         }
     }
 
@@ -167,7 +162,7 @@ impl<'a> PodPlanner<'a> {
                     ..wanted.clone()
                 };
                 self.added.insert(link.name.clone());
-                return self.links.create(link);
+                return self.links.plan.push(Step::add_link(link));
             }
         };
         self.links.report(problem);
@@ -202,7 +197,7 @@ impl<'a> PodPlanner<'a> {
         };
         let fresh = self.links.fresh(&link);
         self.added.insert(link.name.clone());
-        self.links.create(link);
+        self.links.plan.push(Step::add_link(link));
         self.links.cannot_restore(wanted, None);
         if let Some(base) = fresh {
             self.settled.insert(wanted.name.clone());

@@ -15,22 +15,12 @@ pub fn loss(good: &NetState, now: &NetState) -> Option<String> {
         let mut addresses = state.addresses_of(&link.name).iter();
         addresses.any(|address| !address.comes_by_itself())
     };
-    first_link(good, |link| {
-        is_gone(link, now.link(&link.name))
+    let is_lost = |link: &&Link| {
+        let present = now.link(&link.name);
+        present.is_none_or(|now| link.flags.up && !now.flags.up)
             || (has_addresses(&then, link) && !has_addresses(&now, link))
-    })
-}
-
-fn is_gone(link: &Link, now: Option<&Link>) -> bool {
-    now.is_none_or(|now| link.flags.up && !now.flags.up)
-}
-
-fn first_link(state: &NetState, is_it: impl Fn(&Link) -> bool) -> Option<String> {
-    let mut links = state
-        .links
-        .iter()
-        .filter(|link| link.kind != LinkKind::Loopback);
-    links.find(|link| is_it(link)).map(what)
+    };
+    good.links_but_loopback().find(is_lost).map(what)
 }
 
 /// A link with its kind, as messages name it.

@@ -1,6 +1,6 @@
 //! When a pod is in sync with its checkpoint, when it has drifted, and when it is lost: the one rule for all commands.
 
-use crate::model::{NetState, Problem, Severity, State};
+use crate::model::{NetState, Problem, State};
 use crate::plan::{Plan, snapshot_quality};
 
 /// A running pod beside its checkpoint.
@@ -50,13 +50,5 @@ impl From<&PodVerdict> for State {
             PodVerdict::Lost(_) => Self::Degraded,
             PodVerdict::Unknown(_) => Self::Failed,
         }
-    }
-}
-
-impl Plan {
-    /// The differences that matter, for which there is no step.
-    pub(crate) fn findings(&self) -> impl Iterator<Item = &Problem> {
-        let problems = self.problems.iter();
-        problems.filter(|problem| problem.severity > Severity::Info)
     }
 }

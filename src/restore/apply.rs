@@ -22,7 +22,8 @@ pub(crate) struct FailedStep {
 }
 
 impl FailedStep {
-    fn takes_up(&self) -> Option<&IfName> {
+    /// The link that could not be taken up.
+    pub(crate) fn takes_up(&self) -> Option<&IfName> {
         self.step.netlink().and_then(NetlinkStep::takes_up)
     }
 

@@ -5,8 +5,7 @@ use crate::inventory::observe::Host;
 use crate::inventory::visit::visit;
 use crate::kernel::state;
 use crate::matching::at_risk::PodDrivers;
-use crate::model::net::link::sysctl::Sysctls;
-use crate::model::{NetState, Problem};
+use crate::model::Problem;
 use crate::plan::link::ipv6;
 use crate::plan::{self, HostLinks, Plan, PodVerdict, snapshot_quality};
 use crate::records::matched::Matched;
@@ -110,38 +109,21 @@ impl Matched {
         let state = self
             .observe_inside(host)
             .map_err(|error| cannot_observe("netns", &error))?;
-        let drivers = PodDrivers::of(&state, &host.state);
-        let (mut compared, begins_anew) = self.planned(&state, links, None);
-        if depth == Depth::Complete && begins_anew {
+        let mut plan = self.plan(&state, None, links, &[]);
+        if depth == Depth::Complete && plan.steps.iter().any(ipv6::begins_anew) {
             let settings = self
                 .pod
                 .socket()
                 .and_then(state::new_link_settings)
                 .map_err(|error| cannot_observe("conf/default", &error))?;
-            (compared, _) = self.planned(&state, links, Some(&settings));
+            plan = self.plan(&state, Some(&settings), links, &[]);
         }
+        let (wanted, _) = self.wanted(&state, links, &[]);
         Ok(Compared {
-            drivers,
-            ..compared
-        })
-    }
-
-    /// The comparison, and whether links of its plan get initial settings.
-    fn planned(
-        &self,
-        state: &NetState,
-        links: &HostLinks,
-        new_link: Option<&Sysctls>,
-    ) -> (Compared, bool) {
-        let plan = self.plan(state, new_link, links, &[]);
-        let begins_anew = plan.steps.iter().any(ipv6::begins_anew);
-        let (wanted, _) = self.wanted(state, links, &[]);
-        let compared = Compared {
-            verdict: PodVerdict::new(&wanted, state, &plan),
+            verdict: PodVerdict::new(&wanted, &state, &plan),
             plan,
-            unsupported: snapshot_quality::unsupported_in_pod(state),
-            drivers: PodDrivers::default(),
-        };
-        (compared, begins_anew)
+            unsupported: snapshot_quality::unsupported_in_pod(&state),
+            drivers: PodDrivers::of(&state, &host.state),
+        })
     }
 }

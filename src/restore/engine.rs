@@ -76,7 +76,7 @@ impl Ready {
         check(&applied.failures)?;
         let mut pods: Vec<&mut PodJob> = self.pods.iter_mut().collect();
         work_on_created(&mut pods, Turn::Small.limit(), &self.host, permit, |pod| {
-            apply_plan(pod, permit);
+            apply_plan(pod, permit)
         })
         .map_err(|error| error.to_string())?;
         for pod in pods {

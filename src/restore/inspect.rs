@@ -35,13 +35,12 @@ pub(crate) fn inspect(
     config: &runtime::RuntimeConfig,
     store: &Store,
 ) -> Inspected {
-    match survey_one(info, checkpoint, config, store) {
-        Ok(surveyed) => inspect_surveyed(surveyed),
-        Err(Refusal { problems, .. }) => Inspected {
-            problems,
-            ..Inspected::default()
-        },
+    let mut inspected = Inspected::default();
+    let surveyed = survey_one(info, checkpoint, config, store);
+    if let Err(refusal) = surveyed.and_then(|surveyed| inspected.fill(surveyed)) {
+        inspected.problems.extend(refusal.problems);
     }
+    inspected
 }
 
 fn survey_one(
@@ -62,40 +61,32 @@ fn survey_one(
     survey(inventory, stored, &selection, store)
 }
 
-fn inspect_surveyed(mut surveyed: Surveyed) -> Inspected {
-    let mut problems = std::mem::take(&mut surveyed.problems);
-    problems.extend(surveyed.rejected.iter().flat_map(Rejected::problems));
-    problems.append(&mut surveyed.contested);
-    let Some(id) = surveyed.matched.first().map(|one| one.info.id.clone()) else {
-        use Reason::{NetnsGone, OtherBoot, PodReplaced};
-        let mut rejected = surveyed.rejected.iter();
-        let is_gone =
-            rejected.any(|one| matches!(one.reason, NetnsGone(_) | OtherBoot | PodReplaced(_)));
-        return Inspected {
-            runs: is_gone.then_some(false),
-            problems,
-            ..Inspected::default()
+impl Inspected {
+    fn fill(&mut self, mut surveyed: Surveyed) -> Result<(), Refusal> {
+        self.problems.append(&mut surveyed.problems);
+        let rejected = surveyed.rejected.iter();
+        self.problems.extend(rejected.flat_map(Rejected::problems));
+        self.problems.append(&mut surveyed.contested);
+        let Some(id) = surveyed.matched.first().map(|one| one.info.id.clone()) else {
+            use Reason::{NetnsGone, OtherBoot, PodReplaced};
+            let mut rejected = surveyed.rejected.iter();
+            let is_gone =
+                rejected.any(|one| matches!(one.reason, NetnsGone(_) | OtherBoot | PodReplaced(_)));
+            self.runs = is_gone.then_some(false);
+            return Ok(());
         };
-    };
-    let mut inspected = Inspected {
-        problems,
-        ..Inspected::default()
-    };
-    match compare(&mut surveyed, Depth::Complete) {
-        Ok(Comparison { links, pods, .. }) => {
-            inspected.settings = settings(&mut surveyed.matched[0], &links);
-            for compared in pods {
-                if let PodVerdict::Unknown(problem) = compared.verdict {
-                    inspected.problems.push(problem.of(&id));
-                } else {
-                    inspected.runs = Some(true);
-                    inspected.compared = Some(compared);
-                }
+        let Comparison { links, pods, .. } = compare(&mut surveyed, Depth::Complete)?;
+        self.settings = settings(&mut surveyed.matched[0], &links);
+        for compared in pods {
+            if let PodVerdict::Unknown(problem) = compared.verdict {
+                self.problems.push(problem.of(&id));
+            } else {
+                self.runs = Some(true);
+                self.compared = Some(compared);
             }
         }
-        Err(Refusal { problems, .. }) => inspected.problems.extend(problems),
+        Ok(())
     }
-    inspected
 }
 
 /// The settings that a restore would write if the pod had no link at all; none where they cannot be read.

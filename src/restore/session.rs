@@ -24,10 +24,10 @@ use crate::restore::conflict::probe::Search;
 use crate::restore::facts::{Limits, RestoreState, Restored, RestoredPod};
 use crate::restore::host::links::{HostDone, HostJob};
 use crate::restore::host::scope::ParentChange;
-use crate::restore::host::wait_nic::WaitLimit;
+use crate::restore::host::wait_nic::{self, WaitLimit};
 use crate::restore::permit::Permit;
 use crate::restore::pods::pod::PodJob;
-use crate::restore::pods::{batch, devices, round};
+use crate::restore::pods::{batch, round};
 use crate::restore::settle::{AGAIN, settle};
 use crate::restore::turns::Turn;
 use crate::runtime::RuntimeConfig;
@@ -119,21 +119,23 @@ fn in_order(
     // Wait until the NIC is back under its final name, and the devices that were inside pods too.
     progress.notice(host.waiting(Wait::Device));
     host.managed.query();
-    let inside = devices::lost(&mut pods, host.host);
-    let mut notes = host.wait_for_devices(&inside)?;
+    let inside = batch::lost_devices(&mut pods, host.host);
+    let mut notes = wait_nic::for_devices(host.host, host.baseline, &inside, limit)?;
     // Restore the host's links under the pods. What their owners bring back is left to the owners.
     progress.notice(Progress::Phase(Stage::RestoringHost, 1));
     let links = host.restore(progress)?;
     let parents = host.parents();
     // Restore the pods in turns: those that need little come first, and none delays the others.
-    for turn in Turn::all(limit.pod_budget) {
+    for turn in Turn::all(limit.limits.pod_budget) {
         let mut taken = turn.take(&mut pods);
         if taken.is_empty() && turn != Turn::Small {
             continue;
         }
         progress.notice(Progress::Phase(Stage::RestoringPods, taken.len()));
         // Read what each pod lacks.
-        batch::survey(&mut taken, turn, host.host, &links, limit.conflict_probe);
+        batch::visit(&mut taken, turn.limit(), |pod| {
+            round::survey(pod, host.host, &links, limit.limits.conflict_probe)
+        });
         // Probe the lost addresses: what another machine or pod has is withheld.
         notes.extend(probe(
             &mut taken, turn, &recorded, &mut host, &links, progress,
@@ -148,19 +150,14 @@ fn in_order(
     }
     // Restore what the host lost while the pods were restored.
     host.restore_again(progress)?;
-    notes.extend(host.findings());
+    notes.extend(host.managed.findings(&host.done));
     // Sum up, with both sides of each conflict about a MAC. The caller begins again if parents were lost meanwhile.
     holders::find_mac_owners(&mut pods, host.host);
     let parents = ParentChange::compare(&parents, &host.parents());
     let host = host.finish();
-    let restored = sum_up(surveyed, Some(host), pods, notes, &request.runtimes);
-    Ok((
-        Restored {
-            pending,
-            ..restored
-        },
-        parents,
-    ))
+    let mut restored = sum_up(surveyed, Some(host), pods, notes, &request.runtimes);
+    restored.pending = pending;
+    Ok((restored, parents))
 }
 
 /// Probes the addresses that pods are to get. Creates the links while the probes are under way; without probes they are created
@@ -173,7 +170,7 @@ fn probe(
     links: &HostLinks,
     progress: &mut dyn Listener,
 ) -> Result<Vec<Problem>, Error> {
-    let Some(mut search) = Search::of(pods, host.host, host.limit.conflict_probe) else {
+    let Some(mut search) = Search::of(pods, host.host, host.limit.limits.conflict_probe) else {
         return Ok(Vec::new());
     };
     if search.has_carrier(host.host) {
@@ -210,9 +207,10 @@ fn finish_with_carrier(
             pod.reopen();
         }
         batch::visit(pods, None, |pod| {
-            round::observe(pod, host.host, links);
-            round::work(pod, host.host, links, host.permit);
+            let worked = round::observe(pod, host.host, links)
+                .and_then(|()| round::work(pod, host.host, links, host.permit));
             pod.close();
+            worked
         });
         if !(host.waits() || pods.iter().any(|pod| pod.waits())) || Instant::now() > deadline {
             return Ok(());

@@ -6,7 +6,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 
 use super::answer::Sandbox;
 use super::call::{AT_ONCE, Listing, Patience, RuntimeFailure, before, cause};
-use super::docker_api::{self as api, InspectedContainer, Labels, ListedContainer};
+use super::docker_api::{self as api, InspectedContainer, ListedContainer};
 use super::names::{KubeName, non_empty, plain};
 use crate::model::window::Container;
 
@@ -163,63 +163,37 @@ pub(super) fn described(
     if kube.as_ref().is_some_and(|kube| !kube.is_sandbox) {
         return None;
     }
-    let netns = container
-        .network_settings
-        .and_then(|settings| settings.sandbox_key);
-    let mut sandbox = Sandbox {
-        id,
-        namespace: None,
-        name: non_empty(&name),
-        uid: None,
-        attempt: None,
+    let (settings, restarts) = (container.network_settings, container.restart_count);
+    let netns = settings.and_then(|settings| settings.sandbox_key);
+    let itself = kube.is_none().then(|| Container {
+        name: non_empty(&name).unwrap_or_default(),
+        id: id.clone(),
+        restarts: restarts.and_then(|count| u32::try_from(count).ok()),
+    });
+    // The names in the labels count if they say that it is a pod's sandbox, then what dockershim put into its name.
+    let is_sandbox = labels.get(TYPE).is_some_and(|kind| kind == SANDBOX);
+    let named = |key: &str, in_name: Option<&String>| {
+        let label = labels.get(key).filter(|_| is_sandbox);
+        let label = label.and_then(|label| non_empty(label));
+        label.or_else(|| non_empty(in_name?))
+    };
+    let kube = kube.as_ref();
+    Some(Sandbox {
+        namespace: named(POD_NAMESPACE, kube.map(|kube| &kube.namespace)),
+        name: named(POD_NAME, Some(kube.map_or(&name, |kube| &kube.name))),
+        uid: named(POD_UID, kube.map(|kube| &kube.uid)),
+        attempt: kube.map(|kube| kube.attempt),
         netns: netns.filter(|path| path.is_absolute()),
         pid: state
             .pid
             .and_then(|pid| u32::try_from(pid).ok())
             .filter(|pid| *pid != 0),
         // A pod's sandbox has this mode as well: its network is CNI's.
-        has_network: mode != "none" || kube.is_some(),
+        has_network: is_sandbox || mode != "none" || kube.is_some(),
         source: kind,
-        containers: Vec::new(),
-    };
-    if kube.is_none() {
-        let restarts = container
-            .restart_count
-            .and_then(|count| u32::try_from(count).ok());
-        let (name, id) = (sandbox.name.clone().unwrap_or_default(), sandbox.id.clone());
-        sandbox.containers.push(Container { name, id, restarts });
-    }
-    let named = match kube {
-        Some(kube) => of_kubernetes(sandbox, &kube),
-        None => sandbox,
-    };
-    Some(labelled(named, &labels))
-}
-
-/// The sandbox with what dockershim put into its name.
-fn of_kubernetes(sandbox: Sandbox, kube: &KubeName) -> Sandbox {
-    Sandbox {
-        attempt: Some(kube.attempt),
-        namespace: non_empty(&kube.namespace),
-        name: non_empty(&kube.name),
-        uid: non_empty(&kube.uid),
-        ..sandbox
-    }
-}
-
-/// The sandbox with the names that its labels have, if they say that it is a pod's.
-fn labelled(sandbox: Sandbox, labels: &Labels) -> Sandbox {
-    if labels.get(TYPE).is_none_or(|r#type| r#type != SANDBOX) {
-        return sandbox;
-    }
-    let label = |key: &str| labels.get(key).and_then(|label| non_empty(label));
-    Sandbox {
-        has_network: true,
-        namespace: label(POD_NAMESPACE).or(sandbox.namespace),
-        name: label(POD_NAME).or(sandbox.name),
-        uid: label(POD_UID).or(sandbox.uid),
-        ..sandbox
-    }
+        containers: itself.into_iter().collect(),
+        id,
+    })
 }
 
 #[cfg(test)]
@@ -323,19 +297,5 @@ mod tests {
             ..ContainerState::default()
         });
         assert_eq!(names(ended), None);
-    }
-
-    #[test]
-    fn control_characters_in_labels_are_replaced() {
-        let labels = [
-            (TYPE, SANDBOX),
-            (POD_NAME, "a\u{1b}[31mb"),
-            (POD_NAMESPACE, "shop"),
-            (POD_UID, ""),
-        ];
-        assert_eq!(
-            names(container("x", "none", &labels)),
-            called("shop", "a?[31mb", "-")
-        );
     }
 }

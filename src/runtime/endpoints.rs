@@ -22,6 +22,15 @@ pub(super) struct Endpoint {
 }
 
 impl Endpoint {
+    fn new(path: PathBuf, protocol: Which) -> Self {
+        Self {
+            path,
+            protocol,
+            named: false,
+            configured: false,
+        }
+    }
+
     /// Whether it may be left over from a runtime that is not in use.
     pub fn is_optional(&self) -> bool {
         !self.named && !self.configured
@@ -49,11 +58,10 @@ pub(super) fn to_query(
         return Ok(Vec::new());
     }
     if let Some(path) = &config.endpoint {
+        let endpoint = Endpoint::new(path.clone(), wanted);
         return Ok(vec![Endpoint {
-            path: path.clone(),
-            protocol: wanted,
             named: true,
-            configured: false,
+            ..endpoint
         }]);
     }
     let mut endpoints = usual(wanted);
@@ -79,23 +87,13 @@ fn put_first(configured: &Configured, wanted: Which, endpoints: &mut Vec<Endpoin
     let known = endpoints.iter().position(|endpoint| {
         endpoint.path == configured.path || (own.is_some() && file(&endpoint.path) == own)
     });
-    let endpoint = match known {
+    let mut endpoint = match known {
         Some(at) => endpoints.remove(at),
         None if wanted == Which::Docker || !(own.is_some() || configured.is_certain) => return,
-        None => Endpoint {
-            path: configured.path.clone(),
-            protocol: Which::Cri,
-            named: false,
-            configured: true,
-        },
+        None => Endpoint::new(configured.path.clone(), Which::Cri),
     };
-    endpoints.insert(
-        0,
-        Endpoint {
-            configured: true,
-            ..endpoint
-        },
-    );
+    endpoint.configured = true;
+    endpoints.insert(0, endpoint);
 }
 
 /// The usual sockets that exist.
@@ -114,12 +112,7 @@ fn usual(wanted: Which) -> Vec<Endpoint> {
             match fs::metadata(&path).map(|meta| (meta.dev(), meta.ino())) {
                 Ok(file) if !known.insert(file) => {}
                 Err(error) if matches!(error.kind(), NotFound | NotADirectory) => {}
-                _ => endpoints.push(Endpoint {
-                    path,
-                    protocol,
-                    named: false,
-                    configured: false,
-                }),
+                _ => endpoints.push(Endpoint::new(path, protocol)),
             }
         }
     }
@@ -130,45 +123,6 @@ fn usual(wanted: Which) -> Vec<Endpoint> {
 mod tests {
     use super::*;
 
-    fn config(which: Which, endpoint: Option<&str>) -> RuntimeConfig {
-        RuntimeConfig {
-            which,
-            endpoint: endpoint.map(PathBuf::from),
-            containers: false,
-        }
-    }
-
-    #[test]
-    fn runtime_none_queries_no_socket() {
-        for endpoint in [None, Some("/run/containerd/containerd.sock")] {
-            assert_eq!(
-                to_query(&config(Which::None, endpoint), None),
-                Ok(Vec::new())
-            );
-        }
-    }
-
-    #[test]
-    fn a_named_socket_is_the_only_one_even_if_it_is_missing() {
-        for (which, protocol) in [
-            (Which::Auto, Which::Auto),
-            (Which::Cri, Which::Cri),
-            (Which::Docker, Which::Docker),
-        ] {
-            let path = PathBuf::from("/nowhere/my.sock");
-            let named = Endpoint {
-                path,
-                protocol,
-                named: true,
-                configured: false,
-            };
-            assert_eq!(
-                to_query(&config(which, Some("/nowhere/my.sock")), None),
-                Ok(vec![named])
-            );
-        }
-    }
-
     #[test]
     fn the_configured_socket_is_the_first() {
         let first = |is_certain| {
@@ -176,7 +130,12 @@ mod tests {
                 path: PathBuf::from("/nowhere/my.sock"),
                 is_certain,
             };
-            let endpoints = to_query(&config(Which::Auto, None), Some(&configured)).unwrap();
+            let config = RuntimeConfig {
+                which: Which::Auto,
+                endpoint: None,
+                containers: false,
+            };
+            let endpoints = to_query(&config, Some(&configured)).unwrap();
             let first = endpoints.into_iter().next();
             first.filter(|first| first.configured && first.path == configured.path)
         };

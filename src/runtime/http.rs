@@ -1,9 +1,10 @@
-//! One GET of a Unix socket, for Docker's API.
+//! One GET of a Unix socket, for Docker's API, and the body of any runtime's answer, of bounded size.
 
+use std::error::Error;
 use std::pin::pin;
 
 use futures_util::future::{Either, select};
-use http_body_util::Empty;
+use http_body_util::{BodyExt, Collected, Empty, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1;
 use hyper::header::HOST;
@@ -11,7 +12,11 @@ use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::net::UnixStream;
 
-use super::body::{Failed, bounded};
+/// Any failure between the socket and the body.
+pub(super) type Failed = Box<dyn Error + Send + Sync>;
+
+/// The largest body that is read, in bytes: kubelet's limit for a message of CRI, and the message's prefix.
+const MAX_BODY: usize = (16 << 20) + 5;
 
 /// Requests `target` on a connection of its own. An HTTP status is no error, a body that is too large is.
 pub(super) async fn get(socket: &str, target: &str) -> Result<Response<Bytes>, Failed> {
@@ -35,4 +40,12 @@ async fn whole(response: Response<Incoming>) -> Result<Response<Bytes>, Failed> 
     let (head, body) = response.into_parts();
     let body = bounded(body).await?;
     Ok(Response::from_parts(head, body.to_bytes()))
+}
+
+/// The whole body and its trailers.
+///
+/// # Errors
+/// It is too large, or the connection ended.
+pub(super) async fn bounded(body: Incoming) -> Result<Collected<Bytes>, Failed> {
+    Limited::new(body, MAX_BODY).collect().await
 }

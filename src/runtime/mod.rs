@@ -1,7 +1,6 @@
 //! Clients of the container runtimes: which sandboxes they run, with names, uids and container ids.
 
 mod answer;
-mod body;
 mod call;
 mod cri;
 mod cri_api;

@@ -7,8 +7,9 @@ use super::facts::{Archive, Moment};
 use crate::model::checkpoint::SCHEMA;
 use crate::model::problem::SnapshotCause;
 use crate::model::{
-    IfName, Link, LinkKind, NetState, NetnsIdentity, NodeState, Parent, PodId, Problem, StackLink,
+    IfName, Link, LinkKind, NetState, NetnsIdentity, NodeState, PodId, Problem, StackLink,
 };
+use crate::plan::link::diff::is_above;
 use crate::plan::snapshot_quality;
 
 /// What the decision for the host depends on.
@@ -108,12 +109,7 @@ fn lasting(host: &NetState, under: &BTreeSet<&IfName>) -> NetState {
     let mut state = host.clone().lasting();
     let carries = |link: &Link| {
         let mut uppers = host.links.iter();
-        under.contains(&link.name)
-            || uppers.any(|upper| {
-                let is_bond = matches!(upper.kind, LinkKind::Bond(_));
-                upper.parent == Some(Parent::Own(link.name.clone()))
-                    || is_bond && link.master.as_ref() == Some(&upper.name)
-            })
+        under.contains(&link.name) || uppers.any(|upper| is_above(upper, link))
     };
     state.links.retain(|link| {
         !matches!(&link.kind, LinkKind::Other { driver } if driver == "veth") || carries(link)

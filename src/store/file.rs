@@ -321,11 +321,6 @@ mod tests {
     }
 
     #[test]
-    fn what_was_rendered_verifies() {
-        verify(Path::new("x"), &sample()).unwrap();
-    }
-
-    #[test]
     fn a_large_file_is_not_indented_and_verifies() {
         let all: Vec<_> = (0..50_000)
             .map(|at| serde_json::json!({"at": at}))
@@ -361,37 +356,5 @@ mod tests {
         for end in 0..text.len() - 1 {
             assert!(verify(Path::new("x"), &text[..end]).is_err(), "{end}");
         }
-    }
-
-    #[test]
-    fn a_write_replaces_the_file_and_leaves_no_temporary_file() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("file");
-        write(&path, "one").unwrap();
-        write(&path, "two").unwrap();
-        assert_eq!(read(&path).unwrap().as_deref(), Some("two"));
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
-    }
-
-    #[test]
-    fn only_temporary_files_are_removed_as_unfinished() {
-        let folder = tempfile::tempdir().unwrap();
-        for name in [".pod.tmp", "pod", "pod.tmp", ".other"] {
-            fs::write(folder.path().join(name), "text").unwrap();
-        }
-        remove_unfinished(folder.path());
-        let mut left = names(folder.path()).unwrap();
-        left.sort();
-        assert_eq!(left, [".other", "pod", "pod.tmp"]);
-    }
-
-    #[test]
-    fn a_link_is_not_followed() {
-        let folder = tempfile::tempdir().unwrap();
-        write(&folder.path().join("real"), "text").unwrap();
-        let link = folder.path().join("link");
-        std::os::unix::fs::symlink(folder.path().join("real"), &link).unwrap();
-        assert!(matches!(read(&link), Err(error) if error.source.is_some()));
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::decode::load_checkpoint;
+use super::schema::load_checkpoint;
 use super::{Store, StoreError, file, lock};
 use crate::model::{NodeState, PodId};
 use crate::side_by_side;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::decode::decode;
+use super::schema::decode;
 use super::{Guard, StoreError, file};
 use crate::model::text::escape;
 use crate::model::{Checkpoint, PodId};

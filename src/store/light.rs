@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use super::decode::load_checkpoint;
+use super::schema::load_checkpoint;
 use super::{StoreError, file};
 use crate::model::checkpoint::Large;
 use crate::model::pod::cni_result::CniResult;

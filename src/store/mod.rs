@@ -3,7 +3,6 @@
 //! [`Store`] reads; [`Guard`], which holds the lock, writes.
 
 mod cni_cache;
-mod decode;
 mod disk;
 mod disk_space;
 mod error;
@@ -23,7 +22,7 @@ use std::time::Duration;
 use crate::model::checkpoint::{Large, SCHEMA};
 use crate::model::{Checkpoint, NodeState, PodId};
 use crate::side_by_side;
-use crate::store::decode::{load, load_checkpoint};
+use crate::store::schema::{load, load_checkpoint};
 
 pub(crate) use crate::store::retention::{NewestGeneration, Prune};
 pub(crate) use cni_cache::cni_cache;

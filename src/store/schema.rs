@@ -1,4 +1,4 @@
-//! The schemas of stored files.
+//! The schemas of stored files, and from a text to what it holds, once its schema and checksum are known to be right.
 
 use std::path::Path;
 
@@ -7,28 +7,88 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{StoreError, file};
-use crate::model::Bytes;
 use crate::model::checkpoint::SCHEMA;
+use crate::model::{Bytes, Checkpoint};
 
 /// A file of netfix, or netfix's part of a checkpoint.
 #[derive(Deserialize)]
-pub(super) struct Schema {
-    pub schema: u32,
+struct Schema {
+    schema: u32,
 }
 
 /// A checkpoint; one of `i40e_net_fix` has no schema.
 #[derive(Deserialize)]
-pub(super) struct OfCheckpoint {
-    pub netfix: Option<Schema>,
+struct OfCheckpoint {
+    netfix: Option<Schema>,
 }
 
 /// Refuses what a newer netfix wrote.
-pub(super) fn check(path: &Path, schema: u32, known: u32) -> Result<(), StoreError> {
+fn check(path: &Path, schema: u32, known: u32) -> Result<(), StoreError> {
     if (1..=known).contains(&schema) {
         return Ok(());
     }
     let reason = format!("unknown schema {schema}: this netfix reads up to {known}");
     Err(StoreError::corrupt(path, reason))
+}
+
+/// The schema and the text of a file with schema and checksum at its top level; `None` when it does not exist.
+pub(super) fn load(path: &Path, known: u32) -> Result<Option<(u32, String)>, StoreError> {
+    let Some(text) = file::read(path)? else {
+        return Ok(None);
+    };
+    let Schema { schema } = file::parse(path, &text)?;
+    check(path, schema, known)?;
+    file::verify(path, &text)?;
+    Ok(Some((schema, text)))
+}
+
+pub(super) fn load_checkpoint(path: &Path) -> Result<Checkpoint, StoreError> {
+    let Some(text) = file::read(path)? else {
+        return Err(StoreError::corrupt(
+            path,
+            "the file was removed while it was read",
+        ));
+    };
+    decode(path, &text)
+}
+
+/// Checks the schema and the checksum of a checkpoint.
+fn verify(path: &Path, text: &str, schema: Option<u32>) -> Result<(), StoreError> {
+    match schema {
+        Some(schema) => {
+            check(path, schema, SCHEMA)?;
+            file::verify(path, text)
+        }
+        // A netfix file with a damaged key must not pass for one of i40e_net_fix.
+        None if file::has_checksum(text) => {
+            Err(StoreError::corrupt(path, "a checksum, but no `netfix` key"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Decodes the text of a checkpoint.
+pub(super) fn decode(path: &Path, text: &str) -> Result<Checkpoint, StoreError> {
+    // A large one is parsed once, unless only its schema defines what a text is.
+    let parsed = (!is_ambiguous(text))
+        .then(|| file::parse::<Checkpoint>(path, text).ok())
+        .flatten();
+    let schema = match &parsed {
+        Some(checkpoint) => checkpoint.netfix.as_ref().map(|own| own.schema),
+        None => file::parse::<OfCheckpoint>(path, text)?
+            .netfix
+            .map(|own| own.schema),
+    };
+    // A newer schema, or damage, is a better reason than what cannot be parsed.
+    verify(path, text, schema)?;
+    let checkpoint = match parsed {
+        Some(checkpoint) => checkpoint,
+        None => parse(path, text, schema.unwrap_or(1))?,
+    };
+    if checkpoint.result.interfaces.is_empty() {
+        return Err(StoreError::corrupt(path, "it has no interface"));
+    }
+    Ok(checkpoint)
 }
 
 /// The keys of texts that are bytes to the kernel.
@@ -57,7 +117,7 @@ pub(super) fn parse<T: DeserializeOwned>(
 }
 
 /// Whether it has a backslash in a text, whose meaning the schema decides.
-pub(super) fn is_ambiguous(text: &str) -> bool {
+fn is_ambiguous(text: &str) -> bool {
     text.contains("\\\\")
 }
 
@@ -77,7 +137,7 @@ fn escape(value: &mut Value, is_text: bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Checkpoint, IfName};
+    use crate::model::IfName;
 
     fn read(schema: u32, name: &str) -> Checkpoint {
         let name = serde_json::to_string(name).unwrap();

@@ -91,7 +91,7 @@ impl Completion<'_> {
             link.mtu = wanted;
         }
         link.parent = Some(Parent::Host(parent.clone()));
-        tune(attachment, &mut link);
+        tune(attachment, &all_sysctls(attachment), &mut link);
         self.report_what_is_lost(attachment);
         Some(link)
     }
@@ -117,7 +117,7 @@ impl Completion<'_> {
             _ => {}
         }
         if is_own || !now.flags.up {
-            tune(attachment, &mut link);
+            tune(attachment, &all_sysctls(attachment), &mut link);
             self.unknown_settings(attachment, now);
         } else {
             self.allow_ipv6(attachment, &mut link);
@@ -155,17 +155,8 @@ impl Completion<'_> {
     /// Reports how a link that is up differs from its configuration; it may have been changed on purpose.
     fn left_alone(&mut self, attachment: &Attachment, link: &Link, now: &Link) {
         let mut configured = link.clone();
-        let explicit = Tuning {
-            implied: Sysctls::default(),
-            ..attachment.tuning.clone()
-        };
-        tune(
-            &Attachment {
-                tuning: explicit,
-                ..attachment.clone()
-            },
-            &mut configured,
-        );
+        let explicit = [&attachment.tuning.sysctls];
+        tune(attachment, &explicit, &mut configured);
         configured.mac = now.mac;
         let mut differing = Plan::default();
         let state = Indexed::new(self.now);
@@ -248,21 +239,25 @@ fn plain(attachment: &Attachment) -> Link {
     link
 }
 
-/// Applies the settings of the source to a link.
-fn tune(attachment: &Attachment, link: &mut Link) {
+fn all_sysctls(attachment: &Attachment) -> [&Sysctls; 2] {
+    [&attachment.tuning.implied, &attachment.tuning.sysctls]
+}
+
+/// Applies the settings of the source to a link, with these of its sysctls.
+fn tune(attachment: &Attachment, sysctls: &[&Sysctls], link: &mut Link) {
     let Tuning {
         txqueuelen,
         promisc,
         allmulti,
-        sysctls,
-        implied,
+        sysctls: _,
+        implied: _,
     } = &attachment.tuning;
     link.mtu = attachment.mtu.unwrap_or(link.mtu);
     link.txqueuelen = txqueuelen.unwrap_or(link.txqueuelen);
     link.flags.promisc = promisc.unwrap_or(link.flags.promisc);
     link.flags.allmulti = allmulti.unwrap_or(link.flags.allmulti);
-    for from in [implied, sysctls] {
-        let into = &mut link.sysctls;
+    let into = &mut link.sysctls;
+    for from in sysctls {
         for (folder, settings) in from.folders() {
             into.folder_mut(folder).extend(settings.iter().copied());
         }

@@ -292,6 +292,12 @@ pub(crate) fn closure(below: BTreeSet<IfName>, links: &[Link]) -> BTreeSet<IfNam
     }
 }
 
+/// Whether `lower` is the parent or a port of `upper`.
+pub(crate) fn is_above(upper: &Link, lower: &Link) -> bool {
+    matches!(&upper.parent, Some(Parent::Own(parent)) if *parent == lower.name)
+        || (matches!(upper.kind, LinkKind::Bond(_)) && lower.master.as_ref() == Some(&upper.name))
+}
+
 /// Whether a link has one of `below` as its parent, or as its port if it is a bond.
 fn is_above_one(link: &Link, below: &BTreeSet<IfName>, links: &[Link]) -> bool {
     let is_on_parent = matches!(&link.parent, Some(Parent::Own(parent)) if below.contains(parent));

@@ -11,7 +11,7 @@ use super::traffic;
 use crate::model::net::link::Flags;
 use crate::model::net::link::sysfs::SysfsSettings;
 use crate::model::{Indexed, Link, NetState, Problem, Traffic};
-use crate::plan::{HostLinks, Observed, Plan, Step};
+use crate::plan::{HostLinks, Observed, Plan};
 
 /// The links of one namespace as recorded and as they are now, with the plan from one to the other.
 pub(super) struct LinkPlanner<'a> {
@@ -33,11 +33,6 @@ impl<'a> LinkPlanner<'a> {
 
     pub(super) fn report(&mut self, problem: Problem) {
         self.plan.problems.push(problem);
-    }
-
-    /// Plans the creation of a link. What it has beyond a new link are steps of [`Self::settle`].
-    pub(super) fn create(&mut self, link: Link) {
-        self.plan.push(Step::add_link(link));
     }
 
     /// A link right after its creation, down and with initial settings, where these are known.

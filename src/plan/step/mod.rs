@@ -75,13 +75,26 @@ impl Step {
 
     /// Whether it only adds an address or a route, or takes a link up.
     pub(crate) fn is_addition(&self) -> bool {
-        self.netlink().is_some_and(NetlinkStep::is_addition)
+        use NetlinkStep::{AddAddress, AddRoute};
+        self.netlink().is_some_and(|step| {
+            matches!(step, AddAddress(_) | AddRoute { .. }) || step.takes_up().is_some()
+        })
     }
 
     /// The addresses that it adds.
     pub(crate) fn added_addresses(&self) -> Vec<&Address> {
-        self.netlink()
-            .map_or_else(Vec::new, NetlinkStep::added_addresses)
+        match self {
+            Self::Netlink(NetlinkStep::AddAddress(address)) => vec![address],
+            Self::Netlink(NetlinkStep::Rewrite(rewrite)) => {
+                let added = rewrite.added.iter();
+                let addresses = added.filter_map(|object| match object {
+                    OrderedObject::Address(address) => Some(address),
+                    OrderedObject::Route(_) | OrderedObject::Rule(_) => None,
+                });
+                addresses.collect()
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// The interfaces whose objects it changes.

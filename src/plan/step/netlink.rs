@@ -76,27 +76,6 @@ impl NetlinkStep {
         }
     }
 
-    /// Whether it only adds an address or a route, or takes a link up.
-    pub(super) fn is_addition(&self) -> bool {
-        matches!(self, Self::AddAddress(_) | Self::AddRoute { .. }) || self.takes_up().is_some()
-    }
-
-    /// The addresses that it adds.
-    pub(super) fn added_addresses(&self) -> Vec<&Address> {
-        match self {
-            Self::AddAddress(address) => vec![address],
-            Self::Rewrite(rewrite) => {
-                let added = rewrite.added.iter();
-                let address = added.filter_map(|object| match object {
-                    OrderedObject::Address(address) => Some(address),
-                    OrderedObject::Route(_) | OrderedObject::Rule(_) => None,
-                });
-                address.collect()
-            }
-            _ => Vec::new(),
-        }
-    }
-
     /// The interfaces whose objects it changes.
     pub(super) fn devs(&self) -> Vec<&IfName> {
         match self {

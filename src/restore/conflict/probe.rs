@@ -11,6 +11,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 use std::io;
+use std::mem;
 use std::net::IpAddr;
 use std::panic::resume_unwind;
 use std::thread;
@@ -78,7 +79,7 @@ impl Search {
     ) -> Option<Self> {
         let mut probes = Vec::new();
         for (pod, one) in pods.iter_mut().enumerate() {
-            for target in one.take_targets() {
+            for target in mem::take(&mut one.targets) {
                 if host.state.link(&target.parent).is_some() {
                     probes.push(AddressProbe {
                         pod,

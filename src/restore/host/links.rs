@@ -7,7 +7,7 @@ use crate::inventory::observe::Host;
 use crate::journal;
 use crate::kernel::Error;
 use crate::matching::host_baseline::HostBaseline;
-use crate::model::{Hardware, IfName, LinkKind, Problem};
+use crate::model::{IfName, LinkKind, Problem};
 use crate::plan::{Change, HostLinks, NetlinkStep, Plan, Step};
 use crate::progress::{Listener, Progress, Wait};
 use crate::restore::apply::{self, FailedStep, remaining};
@@ -24,13 +24,13 @@ const HOST_ROUNDS: usize = 8;
 pub(in crate::restore) struct HostJob<'a> {
     pub host: &'a mut Host,
     /// The links that it had under the pods.
-    baseline: &'a mut HostBaseline,
+    pub baseline: &'a mut HostBaseline,
     /// The managers of its links.
     pub managed: Managed<'a>,
     pub limit: WaitLimit<'a>,
     pub permit: Permit<'a>,
     /// Steps that were carried out.
-    done: Vec<Step>,
+    pub done: Vec<Step>,
     /// Steps that failed in the last round.
     failures: Vec<FailedStep>,
     /// What is still missing.
@@ -70,11 +70,6 @@ impl<'a> HostJob<'a> {
         ((self.done, state), problems)
     }
 
-    /// What netfix did in place of the owners of links.
-    pub(in crate::restore) fn findings(&self) -> Vec<Problem> {
-        self.managed.findings(&self.done)
-    }
-
     /// Whether steps must wait for carrier.
     pub(in crate::restore) fn waits(&self) -> bool {
         !self.last.later.is_empty()
@@ -92,15 +87,7 @@ impl<'a> HostJob<'a> {
             Wait::Device | Wait::Manager | Wait::Loss => self.limit,
         };
         let devices = self.baseline.devices.iter().cloned().collect();
-        Progress::Waiting(wait, devices, limit.limit)
-    }
-
-    /// Waits until the devices under the pods and those that were `inside` a pod have returned.
-    pub(in crate::restore) fn wait_for_devices(
-        &mut self,
-        inside: &[Hardware],
-    ) -> Result<Vec<Problem>, Error> {
-        wait_nic::for_devices(self.host, self.baseline, inside, self.limit)
+        Progress::Waiting(wait, devices, limit.limits.wait)
     }
 
     /// Waits for carrier, once in a restore.

@@ -79,7 +79,7 @@ fn made_on(step: &Step) -> Option<&IfName> {
 
 /// Whether managers are given time at all.
 fn may_wait(limit: WaitLimit<'_>) -> bool {
-    !limit.grace.is_zero() && managers::may_run() && systemd::is_at_home()
+    !limit.limits.manager_grace.is_zero() && managers::may_run() && systemd::is_at_home()
 }
 
 /// The owners of the links under the pods, by their name on the host now: that is the one that managers have.
@@ -166,7 +166,7 @@ impl<'a> Managed<'a> {
         let names = at_work(&self.owners, host);
         if !names.is_empty() {
             self.announce(names, progress);
-            let until = Instant::now() + self.limit.grace;
+            let until = Instant::now() + self.limit.limits.manager_grace;
             self.limit.wait_for_managers(until, || {
                 host.refresh()?;
                 Ok(at_work(&self.owners, host).is_empty())
@@ -198,7 +198,9 @@ impl<'a> Managed<'a> {
             return Ok(false);
         }
         let now = Instant::now();
-        let until = *self.until.get_or_insert(now + self.limit.grace);
+        let until = *self
+            .until
+            .get_or_insert(now + self.limit.limits.manager_grace);
         if now < until {
             // NetworkManager activates only automatic profiles.
             let manual = awaited
@@ -217,7 +219,7 @@ impl<'a> Managed<'a> {
             return Ok(false);
         }
         let both = (profiles.clone(), profiles);
-        let until = now + self.limit.grace;
+        let until = now + self.limit.limits.manager_grace;
         self.wait(known, both, until, at, progress)?;
         Ok(true)
     }
@@ -267,7 +269,7 @@ impl<'a> Managed<'a> {
     }
 
     fn announce(&self, names: Vec<IfName>, progress: &mut dyn Listener) {
-        let grace = self.limit.grace;
+        let grace = self.limit.limits.manager_grace;
         for name in &names {
             if let Some(manager) = self.owners.get(name) {
                 journal::waits(name, *manager, grace);
@@ -293,7 +295,7 @@ impl<'a> Managed<'a> {
     }
 
     /// What netfix did in place of an owner.
-    pub(super) fn findings(&self, done: &[Step]) -> Vec<Problem> {
+    pub(in crate::restore) fn findings(&self, done: &[Step]) -> Vec<Problem> {
         let mut findings: Vec<_> = self
             .known
             .iter()
@@ -327,7 +329,7 @@ impl<'a> Managed<'a> {
     }
 
     fn made(&self, name: &IfName, manager: Manager) -> Problem {
-        let limit = self.limit.grace;
+        let limit = self.limit.limits.manager_grace;
         let cause = match manager {
             Manager::NetworkManager => RestoreCause::NotActivated {
                 limit,

@@ -8,7 +8,7 @@ use crate::kernel::events::{self, LATE_LINKWATCH, LINKWATCH};
 use crate::kernel::{Error, link, udev};
 use crate::matching::host_baseline::HostBaseline;
 use crate::model::problem::RestoreCause;
-use crate::model::{ConflictProbe, Hardware, IfName, Link, Problem};
+use crate::model::{Hardware, IfName, Link, Problem};
 use crate::plan::HostLinks;
 use crate::restore::facts::Limits;
 use crate::restore::host::scope::plan_of;
@@ -22,53 +22,35 @@ const RENAME_LIMIT: Duration = Duration::from_secs(2);
 #[derive(Clone, Copy)]
 pub(crate) struct WaitLimit<'a> {
     until: Instant,
-    /// The whole time that the user allowed.
-    pub limit: Duration,
-    /// How long a network manager that owns a link goes first.
-    pub(super) grace: Duration,
-    /// What one pod may cost, before the rest of its work waits for all others.
-    pub(in crate::restore) pod_budget: Duration,
-    /// How to probe an address before it is added.
-    pub(in crate::restore) conflict_probe: ConflictProbe,
+    pub(in crate::restore) limits: Limits,
     /// Whether a signal ends the wait, where signals may.
     interrupted: Option<&'a dyn Fn() -> bool>,
 }
 
 impl<'a> WaitLimit<'a> {
     pub(crate) fn new(limits: Limits, interrupted: Option<&'a dyn Fn() -> bool>) -> Self {
-        let Limits {
-            wait,
-            manager_grace,
-            settle: _,
-            pod_budget,
-            conflict_probe,
-        } = limits;
         Self {
-            until: Instant::now() + wait,
-            limit: wait,
-            grace: manager_grace,
-            pod_budget,
-            conflict_probe,
+            until: Instant::now() + limits.wait,
+            limits,
             interrupted,
         }
     }
 
     /// With another limit, from now.
-    fn of(self, limit: Duration) -> Self {
-        Self {
-            until: Instant::now() + limit,
-            limit,
-            ..self
-        }
+    fn of(self, wait: Duration) -> Self {
+        let limits = Limits {
+            wait,
+            ..self.limits
+        };
+        Self::new(limits, self.interrupted)
     }
 
     /// With the least time for carrier, which no device that is up can have at once.
     pub(super) fn for_carrier(self) -> Self {
-        Self {
-            until: self.until.max(Instant::now() + LINKWATCH),
-            limit: self.limit.max(LINKWATCH),
-            ..self
-        }
+        let mut longer = self;
+        longer.until = self.until.max(Instant::now() + LINKWATCH);
+        longer.limits.wait = self.limits.wait.max(LINKWATCH);
+        longer
     }
 
     /// Waits `until` network managers are `ready`; returns whether they are.
@@ -82,7 +64,7 @@ impl<'a> WaitLimit<'a> {
 
     /// Waits until `ready` or the limit; returns whether it is ready. Without a limit `ready` is called once.
     fn wait(self, mut ready: impl FnMut() -> Result<bool, Error>) -> Result<bool, Error> {
-        if self.limit.is_zero() {
+        if self.limits.wait.is_zero() {
             return ready();
         }
         events::wait_for_link(self.until, self.interrupted, ready)
@@ -91,7 +73,7 @@ impl<'a> WaitLimit<'a> {
 
 /// Waits until every device under the pods exists, and every one that was `inside` a pod, under any name, and then until nothing
 /// renames it any more. The plans name the missing ones; returns a problem for each that udev has not finished with.
-pub(super) fn for_devices(
+pub(in crate::restore) fn for_devices(
     host: &mut Host,
     baseline: &mut HostBaseline,
     inside: &[Hardware],
@@ -203,15 +185,16 @@ pub(super) fn for_carrier(
     }
     let silent = names.iter().filter(|name| !has_carrier(host, name));
     // Without --wait the user did not request carrier.
-    Ok(if limit.limit.is_zero() {
-        silent
-            .map(|name| RestoreCause::NoCarrier.warning(name))
-            .collect()
-    } else {
-        silent
-            .map(|name| RestoreCause::NoCarrier.error(name))
-            .collect()
-    })
+    let was_requested = !limit.limits.wait.is_zero();
+    Ok(silent
+        .map(|name| {
+            if was_requested {
+                RestoreCause::NoCarrier.error(name)
+            } else {
+                RestoreCause::NoCarrier.warning(name)
+            }
+        })
+        .collect())
 }
 
 /// Whether the kernel has not declared one operational yet that has carrier.

@@ -10,7 +10,7 @@ use crate::inventory::observe::Host;
 use crate::inventory::visit;
 use crate::kernel::{Errno, Error, Socket};
 use crate::model::problem::InventoryCause;
-use crate::model::{ConflictProbe, Link, NetState};
+use crate::model::{Hardware, Link, NetState};
 use crate::plan::HostLinks;
 use crate::progress::{Listener, Progress};
 use crate::restore::create_links;
@@ -23,17 +23,36 @@ use crate::restore::turns::Turn;
 const DAD_LIMIT: Duration = Duration::from_secs(4);
 const DAD_PAUSE: Duration = Duration::from_millis(50);
 
-/// Finds what every pod lacks.
-pub(in crate::restore) fn survey(
-    pods: &mut [&mut PodJob],
-    turn: Turn,
-    host: &Host,
-    links: &HostLinks,
-    probe: ConflictProbe,
-) {
-    visit(pods, turn.limit(), |pod| {
-        round::survey(pod, host, links, probe);
+/// The devices that are gone from their pods; they return with their driver, in the host's namespace. A pod that cannot be read is given up.
+pub(in crate::restore) fn lost_devices(pods: &mut [PodJob], host: &Host) -> Vec<Hardware> {
+    let mut having: Vec<&mut PodJob> = pods
+        .iter_mut()
+        .filter(|pod| recognisable(&pod.matched.claims()).next().is_some())
+        .collect();
+    let states = visit::visit(&mut having, |pod| {
+        pod.matched.pod.observe_links_inside(host)
     });
+    let mut lost = Vec::new();
+    for (pod, state) in having.into_iter().zip(states) {
+        match state.and_then(|state| state) {
+            Ok(now) => {
+                let claims = pod.matched.claims();
+                let gone = recognisable(&claims)
+                    .filter(|then| !recognisable(&now).any(|now| now.is_same(then)));
+                lost.extend(gone.cloned());
+            }
+            Err(error) => pod.give_up(&error),
+        }
+    }
+    lost
+}
+
+/// The devices of a namespace that can be recognised.
+fn recognisable(state: &NetState) -> impl Iterator<Item = &Hardware> {
+    let links = state.links.iter();
+    links
+        .filter_map(|link| link.hardware.as_ref())
+        .filter(|hardware| hardware.is_known())
 }
 
 /// Creates the missing links on links of the host.
@@ -97,7 +116,7 @@ fn create_and_work_in(
             host.learn_initial_settings()?;
             let host = &*host;
             return work_on_created(pods, limit, host, permit, |pod| {
-                round::work(pod, host, links, permit);
+                round::work(pod, host, links, permit)
             });
         }
         create(pods, turn, host, permit)?;
@@ -113,7 +132,7 @@ pub(in crate::restore) fn work_on_created(
     limit: Option<Duration>,
     host: &Host,
     permit: Permit<'_>,
-    work: impl Fn(&mut PodJob) + Sync,
+    work: impl Fn(&mut PodJob) -> Result<(), Error> + Sync,
 ) -> Result<(), Error> {
     let socket = Socket::open_here()?;
     let count = pods.len();
@@ -158,7 +177,7 @@ fn create_in_parts<'a>(
 pub(in crate::restore) fn visit(
     pods: &mut [&mut PodJob],
     limit: Option<Duration>,
-    work: impl Fn(&mut PodJob) + Sync,
+    work: impl Fn(&mut PodJob) -> Result<(), Error> + Sync,
 ) {
     let pods = pods.iter_mut().map(|pod| &mut **pod);
     let mut open: Vec<&mut PodJob> = pods.filter(|pod| pod.is_open()).collect();

@@ -1,6 +1,5 @@
 //! The pods during a restore.
 
 pub(super) mod batch;
-pub(super) mod devices;
 pub(super) mod pod;
 pub(super) mod round;

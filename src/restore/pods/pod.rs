@@ -11,9 +11,7 @@ use crate::journal;
 use crate::kernel::Error;
 use crate::model::net::link::sysctl::SysctlKey;
 use crate::model::problem::{ClaimHolder, ConflictCause, RestoreCause};
-use crate::model::{
-    Address, Claim, IfName, Indexed, Link, LinkKind, Mac, NetState, Parent, PodId, Problem,
-};
+use crate::model::{Address, Claim, IfName, Indexed, Link, Mac, NetState, Parent, PodId, Problem};
 use crate::plan::{Plan, Step};
 use crate::records::matched::Matched;
 use crate::restore::apply::{FailedStep, remaining};
@@ -147,14 +145,20 @@ impl PodJob {
     }
 
     /// Works on it until it has cost `limit` altogether; its pod must be open.
-    pub(super) fn within(&mut self, limit: Option<Duration>, work: impl FnOnce(&mut Self)) {
+    pub(super) fn within(
+        &mut self,
+        limit: Option<Duration>,
+        work: impl FnOnce(&mut Self) -> Result<(), Error>,
+    ) {
         let begin = Instant::now();
         let until = limit.map(|limit| begin + limit.saturating_sub(self.spent));
-        match self.matched.pod.socket() {
-            Ok(socket) => socket.limit(until),
-            Err(error) => return self.give_up(&error),
+        let socket = self.matched.pod.socket();
+        let worked = socket
+            .map(|socket| socket.limit(until))
+            .and_then(|()| work(self));
+        if let Err(error) = worked {
+            self.give_up(&error);
         }
-        work(self);
         self.spend(begin.elapsed(), limit);
     }
 
@@ -204,11 +208,6 @@ impl PodJob {
             PodState::Broken(_, view) => view,
         };
         self.state = PodState::Broken(problem, view);
-    }
-
-    /// The addresses to probe, once.
-    pub(in crate::restore) fn take_targets(&mut self) -> Vec<ProbeTarget> {
-        mem::take(&mut self.targets)
     }
 
     /// Whether a link of the pod has this MAC by its record.
@@ -370,9 +369,6 @@ pub(super) fn is_from_host(step: &Step) -> bool {
 
 /// The names of the links, but for the loopback.
 pub(super) fn link_names(state: &NetState) -> Vec<IfName> {
-    let links = state.links.iter();
-    links
-        .filter(|link| link.kind != LinkKind::Loopback)
-        .map(|link| link.name.clone())
-        .collect()
+    let links = state.links_but_loopback();
+    links.map(|link| link.name.clone()).collect()
 }

@@ -6,8 +6,8 @@ use crate::inventory::observe::Host;
 use crate::kernel::{Error, state};
 use crate::model::net::address::TENTATIVE;
 use crate::model::net::link::sysctl::Sysctls;
-use crate::model::{ConflictProbe, IfName, NetState};
-use crate::plan::{HostLinks, NetlinkStep, Step};
+use crate::model::{ConflictProbe, NetState};
+use crate::plan::{HostLinks, Step};
 use crate::restore::apply::{self, Applied};
 use crate::restore::conflict::targets;
 use crate::restore::permit::Permit;
@@ -15,28 +15,25 @@ use crate::restore::pods::pod::{PodJob, PodState, View, is_from_host, link_names
 
 /// Reads the links once, which shows the missing ones, and for a probe the addresses. Of a pod without a missing link everything
 /// is read: it may be correct.
-pub(super) fn survey(pod: &mut PodJob, host: &Host, links: &HostLinks, probe: ConflictProbe) {
+pub(in crate::restore) fn survey(
+    pod: &mut PodJob,
+    host: &Host,
+    links: &HostLinks,
+    probe: ConflictProbe,
+) -> Result<(), Error> {
     if pod.before.is_some() {
-        return;
+        return Ok(());
     }
-    let state = match pod.matched.pod.observe_links_inside(host) {
-        Ok(state) => state,
-        Err(error) => return pod.give_up(&error),
-    };
+    let state = pod.matched.pod.observe_links_inside(host)?;
     pod.before = Some(link_names(&state));
     pod.missing = pod.matched.missing(&state, links);
     let state = if pod.missing.is_empty() {
         let needs = pod.matched.needs(&state);
-        pod.matched.complete_inside(state, needs)
+        pod.matched.complete_inside(state, needs)?
     } else if probe == ConflictProbe::Off {
-        return;
+        return Ok(());
     } else {
-        let socket = pod.matched.pod.socket();
-        socket.and_then(|socket| state::with_addresses(socket, state))
-    };
-    let state = match state {
-        Ok(state) => state,
-        Err(error) => return pod.give_up(&error),
+        state::with_addresses(pod.matched.pod.socket()?, state)?
     };
     if probe != ConflictProbe::Off {
         pod.targets = targets::targets(&pod.matched, &state, links);
@@ -48,6 +45,7 @@ pub(super) fn survey(pod: &mut PodJob, host: &Host, links: &HostLinks, probe: Co
             pod.state = PodState::Waiting;
         }
     }
+    Ok(())
 }
 
 /// Observes what is not known, carries out what is missing, and observes the result.
@@ -56,40 +54,40 @@ pub(in crate::restore) fn work(
     host: &Host,
     links: &HostLinks,
     permit: Permit<'_>,
-) {
+) -> Result<(), Error> {
     if matches!(pod.state, PodState::Waiting) {
-        observe_created(pod, host, links);
+        observe_created(pod, host, links)?;
     }
-    apply_plan(pod, permit);
+    apply_plan(pod, permit)?;
     if matches!(pod.state, PodState::Working(_)) {
-        observe(pod, host, links);
+        observe(pod, host, links)?;
     }
+    Ok(())
 }
 
 /// Plans what is missing after links were created. In a pod that has no other links these have nothing yet, and the rest is taken
 /// to be as recorded: whether it is, the next observation shows.
-fn observe_created(pod: &mut PodJob, host: &Host, links: &HostLinks) {
-    let state = match links_inside(pod, host) {
-        Ok(state) => state,
-        Err(error) => return pod.give_up(&error),
-    };
+fn observe_created(pod: &mut PodJob, host: &Host, links: &HostLinks) -> Result<(), Error> {
+    let state = links_inside(pod, host)?;
     let had_none = pod.before.as_ref().is_some_and(Vec::is_empty);
     let is_new = had_none && pod.has_only_created_or(|_| false);
     if is_new && pod.matched.has_only_links(&state, &pod.created) {
         let state = pod.matched.expected(state, &pod.created);
         let plan = pod.matched.plan(&state, None, links, &pod.created);
         pod.state = PodState::Working(View::new(state, plan));
-    } else {
-        complete(pod, state, links);
+        return Ok(());
     }
+    complete(pod, state, links)
 }
 
 /// Observes as far as its record needs it, and plans.
-pub(in crate::restore) fn observe(pod: &mut PodJob, host: &Host, links: &HostLinks) {
-    match links_inside(pod, host) {
-        Ok(state) => complete(pod, state, links),
-        Err(error) => pod.give_up(&error),
-    }
+pub(in crate::restore) fn observe(
+    pod: &mut PodJob,
+    host: &Host,
+    links: &HostLinks,
+) -> Result<(), Error> {
+    let state = links_inside(pod, host)?;
+    complete(pod, state, links)
 }
 
 fn links_inside(pod: &mut PodJob, host: &Host) -> Result<NetState, Error> {
@@ -120,12 +118,11 @@ fn settle_new(pod: &PodJob, state: &mut NetState, host: &Host) {
 }
 
 /// Reads the rest, and plans.
-fn complete(pod: &mut PodJob, state: NetState, links: &HostLinks) {
+fn complete(pod: &mut PodJob, state: NetState, links: &HostLinks) -> Result<(), Error> {
     let needs = pod.matched.needs(&state);
-    match pod.matched.complete_inside(state, needs) {
-        Ok(state) => note(pod, state, links),
-        Err(error) => pod.give_up(&error),
-    }
+    let state = pod.matched.complete_inside(state, needs)?;
+    note(pod, state, links);
+    Ok(())
 }
 
 /// Plans what is missing in this state. A pod is done where nothing is missing, or the steps are those of the round before; but
@@ -154,17 +151,14 @@ fn note(pod: &mut PodJob, state: NetState, links: &HostLinks) {
 
 /// Applies what was planned from inside; links on the host's were created before. A pod of which links had to be taken back is
 /// done.
-pub(in crate::restore) fn apply_plan(pod: &mut PodJob, permit: Permit<'_>) {
+pub(in crate::restore) fn apply_plan(pod: &mut PodJob, permit: Permit<'_>) -> Result<(), Error> {
     let PodState::Working(View { state, plan, .. }) = &pod.state else {
-        return;
+        return Ok(());
     };
     let steps = plan.steps.iter().filter(|step| !is_from_host(step));
     let steps: Vec<Step> = steps.cloned().collect();
     pod.failures.retain(|failure| is_from_host(&failure.step));
-    let socket = match pod.matched.pod.socket() {
-        Ok(socket) => socket,
-        Err(error) => return pod.give_up(&error),
-    };
+    let socket = pod.matched.pod.socket()?;
     let Applied { done, failures } = apply::run(permit, socket, state, steps);
     let gone = if socket.is_late() {
         BTreeSet::new()
@@ -175,25 +169,19 @@ pub(in crate::restore) fn apply_plan(pod: &mut PodJob, permit: Permit<'_>) {
     pod.done.extend(done);
     if gone.is_empty() {
         pod.failures.extend(failures);
-        return;
+        return Ok(());
     }
-    let of_gone = failures.into_iter();
-    pod.failures
-        .extend(of_gone.filter(|failure| is_up_of(&failure.step, &gone)));
-    pod.done.retain(|step| !is_about(step, &gone));
+    pod.failures.extend(failures.into_iter().filter(|failure| {
+        let dev = failure.takes_up();
+        dev.is_some_and(|dev| gone.contains(dev))
+    }));
+    pod.done
+        .retain(|step| !step.devs().into_iter().any(|dev| gone.contains(dev)));
     if let PodState::Working(View { state, .. }) = &mut pod.state {
         state.links.retain(|link| !gone.contains(&link.name));
     }
     pod.close();
-}
-
-fn is_up_of(step: &Step, names: &BTreeSet<IfName>) -> bool {
-    let dev = step.netlink().and_then(NetlinkStep::takes_up);
-    dev.is_some_and(|dev| names.contains(dev))
-}
-
-fn is_about(step: &Step, names: &BTreeSet<IfName>) -> bool {
-    step.devs().into_iter().any(|dev| names.contains(dev))
+    Ok(())
 }
 
 fn forget_settings(state: &mut NetState) {

@@ -4,7 +4,6 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use super::*;
-use crate::model::problem::StoreCause;
 
 fn window(id: &str, ended: Option<u64>) -> Window {
     let text = include_str!("../../../testdata/windows/well.json");
@@ -24,30 +23,6 @@ fn store() -> (tempfile::TempDir, Store) {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::new(folder.path().join("state"));
     (folder, store)
-}
-
-#[test]
-fn a_window_is_open_until_it_is_closed_and_its_record_stays() {
-    let (_folder, store) = store();
-    assert_eq!(store.open_window().unwrap(), None);
-    assert!(store.windows().unwrap().is_empty());
-    let (guard, open) = (
-        store.lock("test").unwrap(),
-        window("20261121T031500Z", None),
-    );
-    guard.save_window(&open).unwrap();
-    assert_eq!(store.open_window().unwrap(), Some(open.clone()));
-    assert!(store.windows().unwrap().is_empty());
-    let ended = Window {
-        ended: Some(9),
-        ..open
-    };
-    let closed = guard.close_window(&ended).unwrap();
-    assert!(closed.is_empty(), "{closed:?}");
-    assert_eq!(store.open_window().unwrap(), None);
-    assert!(!store.window_path().exists());
-    assert_eq!(store.windows().unwrap(), ["20261121T031500Z"]);
-    assert_eq!(store.load_window("20261121T031500Z").unwrap(), Some(ended));
 }
 
 #[test]
@@ -140,35 +115,6 @@ fn an_id_is_given_once() {
 }
 
 #[test]
-fn a_damaged_record_is_an_error_that_names_the_file() {
-    let (_folder, store) = store();
-    let guard = store.lock("test").unwrap();
-    guard.close_window(&window("b", Some(1))).unwrap();
-    guard.save_window(&window("a", None)).unwrap();
-    for path in [store.window_path(), store.record_path("b")] {
-        let text = fs::read_to_string(&path).unwrap();
-        for damaged in [
-            text.replace("macvlan", "macvlam"),
-            text[..text.len() / 2].to_owned(),
-            String::new(),
-        ] {
-            fs::write(&path, damaged).unwrap();
-            let read = if path.ends_with("b.json") {
-                store.load_window("b")
-            } else {
-                store.open_window()
-            };
-            let error = read.unwrap_err();
-            assert!(matches!(error.cause, StoreCause::Corrupt { .. }), "{error}");
-            assert!(
-                error.to_string().starts_with(&*path.to_string_lossy()),
-                "{error}"
-            );
-        }
-    }
-}
-
-#[test]
 fn a_link_another_name_and_another_schema_are_refused() {
     let (_folder, store) = store();
     let guard = store.lock("test").unwrap();
@@ -204,24 +150,6 @@ fn a_link_another_name_and_another_schema_are_refused() {
         matches!(store.open_window(), Err(error) if error.source.is_some()),
         "a link is not an open window"
     );
-}
-
-#[test]
-fn a_record_of_schema_1_is_read_and_what_it_lacks_is_unknown() {
-    let (_folder, store) = store();
-    let guard = store.lock("test").unwrap();
-    // Makes the folder of records.
-    guard.close_window(&window("b", Some(1))).unwrap();
-    let text = include_str!("../../../testdata/windows/schema-1.json");
-    for key in ["\"nics\"", "\"rollback\""] {
-        assert!(!text.contains(key), "{key} is not of schema 1");
-    }
-    let path = store.record_path("20261121T031500Z");
-    fs::write(&path, text).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-    let old = store.load_window("20261121T031500Z").unwrap().unwrap();
-    assert_eq!((old.schema, old.exit), (1, Some(0)));
-    assert_eq!((old.nics, old.rollback), (None, None));
 }
 
 #[test]
