@@ -89,29 +89,45 @@ fn once(
     store: &Store,
     progress: &mut dyn Listener,
 ) -> Result<(Restored, ParentChange), Refusal> {
-    let surveyed = prepare(request, store)?;
+    let mut surveyed = prepare(request, store)?;
+    let pods = PodJob::all(mem::take(&mut surveyed.matched));
     // Without a record that may be used here, nothing is changed.
-    if surveyed.matched.is_empty() {
-        let restored = sum_up(surveyed, None, Vec::new(), Vec::new(), &request.runtimes);
-        return Ok((restored, ParentChange::Same));
-    }
-    in_order(surveyed, request, limit, permit, progress).map_err(|error| {
-        let error = error.to_string();
-        Refusal::failed(RestoreCause::HostFailed { error }.error("host"))
-    })
+    let done = if pods.is_empty() {
+        Done::default()
+    } else {
+        in_order(&mut surveyed, pods, limit, permit, progress).map_err(|error| {
+            let error = error.to_string();
+            Refusal::failed(RestoreCause::HostFailed { error }.error("host"))
+        })?
+    };
+    let parents = done.parents;
+    Ok((sum_up(surveyed, done, &request.runtimes), parents))
+}
+
+/// What the steps of a restore did.
+#[derive(Default)]
+struct Done {
+    /// `None` if nothing was worked on.
+    host: Option<HostDone>,
+    pods: Vec<PodJob>,
+    /// The problems beside those of the host and of each pod.
+    notes: Vec<Problem>,
+    /// What is still under way: the second announcements.
+    pending: Pending,
+    /// How the parents of the pods' links changed meanwhile.
+    parents: ParentChange,
 }
 
 /// The order of a restore.
 fn in_order(
-    mut surveyed: Surveyed,
-    request: &SurveyRequest,
+    surveyed: &mut Surveyed,
+    mut pods: Vec<PodJob>,
     limit: WaitLimit<'_>,
     permit: Permit<'_>,
     progress: &mut dyn Listener,
-) -> Result<(Restored, ParentChange), Error> {
-    let mut pods = PodJob::all(mem::take(&mut surveyed.matched));
+) -> Result<Done, Error> {
     let recorded = pods.iter().map(|pod| pod.matched.pod.netns.key()).collect();
-    let Surveyed { host, baseline, .. } = &mut surveyed;
+    let Surveyed { host, baseline, .. } = surveyed;
     let mut host = HostJob::new(host, baseline, limit, permit);
     let mut pending = Pending::default();
     // Give each bond its MAC back: without ports it would take over that of its next port.
@@ -151,13 +167,16 @@ fn in_order(
     // Restore what the host lost while the pods were restored.
     host.restore_again(progress)?;
     notes.extend(host.managed.findings(&host.done));
-    // Sum up, with both sides of each conflict about a MAC. The caller begins again if parents were lost meanwhile.
+    // Find both sides of each conflict about a MAC. The caller begins again if parents were lost meanwhile.
     holders::find_mac_owners(&mut pods, host.host);
     let parents = ParentChange::compare(&parents, &host.parents());
-    let host = host.finish();
-    let mut restored = sum_up(surveyed, Some(host), pods, notes, &request.runtimes);
-    restored.pending = pending;
-    Ok((restored, parents))
+    Ok(Done {
+        host: Some(host.finish()),
+        pods,
+        notes,
+        pending,
+        parents,
+    })
 }
 
 /// Probes the addresses that pods are to get. Creates the links while the probes are under way; without probes they are created
@@ -219,22 +238,17 @@ fn finish_with_carrier(
     }
 }
 
-/// The facts, with the pods that were not worked on. `notes` are the problems beside those of the host and of each pod.
-fn sum_up(
-    mut surveyed: Surveyed,
-    host: Option<HostDone>,
-    pods: Vec<PodJob>,
-    notes: Vec<Problem>,
-    runtimes: &RuntimeConfig,
-) -> Restored {
-    let is_refused = host.is_none() && surveyed.is_refused();
-    let (host, of_host) = host.unzip();
-    let (mut pods, of_pods): (Vec<_>, Vec<_>) =
-        side_by_side::map(pods, PodJob::finish).into_iter().unzip();
+/// The facts, with the pods that were not worked on.
+fn sum_up(mut surveyed: Surveyed, done: Done, runtimes: &RuntimeConfig) -> Restored {
+    let is_refused = done.host.is_none() && surveyed.is_refused();
+    let (host, of_host) = done.host.unzip();
+    let (mut pods, of_pods): (Vec<_>, Vec<_>) = side_by_side::map(done.pods, PodJob::finish)
+        .into_iter()
+        .unzip();
     let restored: Vec<_> = pods.iter().map(|one: &RestoredPod| &one.pod.info).collect();
     let of_runtimes = surveyed.learn_from_runtimes(&restored, runtimes);
     let mut problems = surveyed.all_problems();
-    problems.extend(of_host.into_iter().flatten().chain(notes));
+    problems.extend(of_host.into_iter().flatten().chain(done.notes));
     problems.extend(of_pods.into_iter().flatten().chain(of_runtimes));
     for (pod, lost) in surveyed.lost_pods() {
         pods.push(RestoredPod {
@@ -257,6 +271,6 @@ fn sum_up(
         problems,
         is_refused,
         was_complete: false,
-        pending: Pending::default(),
+        pending: done.pending,
     }
 }

@@ -196,20 +196,21 @@ fn open_or_resume(
     echo: bool,
     log_limit: u64,
 ) -> Result<WindowSession, Refusal> {
-    match find_earlier(store)? {
-        EarlierWindow::Nothing => WindowSession::open(store, guard, COMMAND, echo, log_limit),
+    let (guard, interrupted) = match find_earlier(store)? {
+        EarlierWindow::Nothing => (guard, None),
+        EarlierWindow::Interrupted(window) => (guard, Some(window)),
         EarlierWindow::Finished(window) => {
             let session = WindowSession::take_over(window, guard, false, log_limit);
             finish_abandoned(session, REBOOT);
-            let guard = store.lock(COMMAND)?;
-            WindowSession::open(store, guard, COMMAND, echo, log_limit)
+            (store.lock(COMMAND)?, None)
         }
-        EarlierWindow::Interrupted(window) => {
-            let mut session = WindowSession::take_over(window, guard, echo, log_limit);
-            session.own(COMMAND);
-            Ok(session)
-        }
-    }
+    };
+    let Some(window) = interrupted else {
+        return WindowSession::open(store, guard, COMMAND, echo, log_limit);
+    };
+    let mut session = WindowSession::take_over(window, guard, echo, log_limit);
+    session.own(COMMAND);
+    Ok(session)
 }
 
 /// How a window ended.

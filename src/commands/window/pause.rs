@@ -11,16 +11,16 @@ use crate::report::{Document, Extra, HoldView, PodView, State};
 use crate::window::status::WindowStatus;
 
 pub(crate) fn pause(hold: &HoldArgs, context: &mut Context) -> Result<Document, Refusal> {
-    let held = pause::run(hold.unit.as_deref(), hold.deadline, context)?;
-    Ok(answer(held.exit, held.problems, window(held.status)))
+    let paused = pause::run(hold.unit.as_deref(), hold.deadline, context)?;
+    Ok(answer(paused.exit, paused.problems, window(paused.status)))
 }
 
 pub(crate) fn resume(runtimes: &Runtimes, context: &mut Context) -> Result<Document, Refusal> {
-    let held = resume::run(&runtimes.config(), context)?;
-    let pods = held.status.iter().flat_map(|status| &status.window.pods);
+    let paused = resume::run(&runtimes.config(), context)?;
+    let pods = paused.status.iter().flat_map(|status| &status.window.pods);
     Ok(Document {
         pods: pods.map(pod).collect(),
-        ..answer(held.exit, held.problems, window(held.status))
+        ..answer(paused.exit, paused.problems, window(paused.status))
     })
 }
 

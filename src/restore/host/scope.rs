@@ -35,8 +35,9 @@ pub(super) fn parents(host: &Host, baseline: &HostBaseline) -> BTreeSet<u32> {
 }
 
 /// The parents of the pods' links after a restore, compared with those that the pods were restored on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(in crate::restore) enum ParentChange {
+    #[default]
     Same,
     /// One more is there.
     More,
