@@ -7,6 +7,7 @@
 mod check;
 mod checked;
 pub mod cli;
+mod clock;
 pub mod cni;
 pub mod commands;
 pub mod context;

@@ -4,12 +4,13 @@ use std::mem;
 
 use super::diff;
 use crate::cli::RestoreArgs;
+use crate::clock;
 use crate::context::Context;
 use crate::refusal::Refusal;
 use crate::report;
 use crate::report::Document;
 use crate::restore::{Limits, session};
-use crate::window::{abandoned, clock};
+use crate::window::abandoned;
 
 pub(super) fn run(args: &RestoreArgs, context: &mut Context) -> Result<Document, Refusal> {
     let request = args.target.request(&args.source)?;

@@ -4,13 +4,13 @@
 use std::path;
 use std::time::Duration;
 
+use crate::clock::boottime;
 use crate::kubelet::unit::not_paused;
 use crate::model::problem::{KubeletCause, WindowCause};
 use crate::model::{Problem, Window};
 use crate::store::{Guard, Store};
 use crate::systemd::{self, Bus};
 use crate::window::bus;
-use crate::window::clock::boottime;
 use crate::window::records::{is_of_other_boot, is_owner_alive};
 use crate::window::session::WindowSession;
 

@@ -9,12 +9,12 @@ use std::{env, thread};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use crate::clock;
 use crate::model::problem::DetachedCause;
 use crate::model::{Bytes, Problem, Window};
 use crate::refusal::Refusal;
 use crate::store::Store;
 use crate::systemd::{self, Bus, Detached, UnitEnd};
-use crate::window::clock;
 use crate::window::log_file;
 use crate::window::records::is_owner_alive;
 use crate::window::window_log;

@@ -5,6 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::check::drift;
+use crate::clock;
 use crate::context::Context;
 use crate::gateways::{self, Verified};
 use crate::inventory::Inventory;
@@ -21,7 +22,6 @@ use crate::restore::Restored;
 use crate::restore::compare::{Compared, Depth, compare};
 use crate::runtime::RuntimeConfig;
 use crate::store::Store;
-use crate::window::clock;
 use crate::window::event::{Event, Reached};
 use crate::window::facts::{Silence, excuse};
 use crate::window::rebuild_check::{After, query};

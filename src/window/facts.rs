@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::mem;
 
+use crate::clock;
 use crate::gateways::{Unanswered, Verified};
 use crate::inventory::{node, procfs};
 use crate::model::checkpoint::Extension;
@@ -10,7 +11,6 @@ use crate::model::problem::{GatewayCause, WindowCause};
 use crate::model::window::{Phase, PhaseName, SCHEMA};
 use crate::model::{Code, IfName, PodId, Problem, Window};
 use crate::records::stored::Stored;
-use crate::window::clock;
 
 /// The record of a window that is opened now.
 pub(crate) fn opened(id: String, command: &str) -> Window {

@@ -3,7 +3,6 @@
 pub(crate) mod abandoned;
 pub(crate) mod background;
 pub(crate) mod bus;
-pub(crate) mod clock;
 pub(crate) mod event;
 pub(crate) mod facts;
 pub(crate) mod log_file;

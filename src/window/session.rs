@@ -6,6 +6,7 @@ use std::io::SeekFrom;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::clock;
 use crate::gateways::Verified;
 use crate::inventory::procfs;
 use crate::model::net::nic;
@@ -18,7 +19,6 @@ use crate::refusal::Refusal;
 use crate::restore::Restored;
 use crate::runtime::Sandbox;
 use crate::store::{Guard, Store, StoreError};
-use crate::window::clock;
 use crate::window::event::{Event, TARGET};
 use crate::window::facts::{self, Silence};
 use crate::window::rebuild_check::{self, After};

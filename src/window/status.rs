@@ -3,6 +3,7 @@
 use std::io::{ErrorKind, SeekFrom, Write};
 use std::path::Path;
 
+use crate::clock;
 use crate::context::Context;
 use crate::inventory::Inventory;
 use crate::inventory::observe::Pod;
@@ -16,7 +17,7 @@ use crate::runtime;
 use crate::store::Store;
 use crate::systemd::{Bus, UnitState};
 use crate::window::records::{is_of_other_boot, is_owner_alive};
-use crate::window::{bus, clock, window_log};
+use crate::window::{bus, window_log};
 
 /// The state of everything.
 pub(crate) struct Status {

@@ -11,10 +11,10 @@ use std::thread;
 use std::time::Duration;
 
 use crate::checked;
+use crate::clock;
 use crate::model::Problem;
 use crate::store::Guard;
 use crate::window::background::Background;
-use crate::window::clock;
 use crate::window::event::Event;
 use crate::window::log_file;
 use crate::window::log_file::KeptLog;

@@ -10,6 +10,7 @@ type Arrows = (&'static str, &'static [&'static str]);
 /// Small shared parts that every engine may use.
 const SHARED: &[&str] = &[
     "checked",
+    "clock",
     "context",
     "fault",
     "journal",
@@ -27,9 +28,13 @@ const ARROWS: &[Arrows] = &[
     ("matching", &["model", "plan"]),
     ("cni", &["model"]),
     ("checked", &[]),
+    ("clock", &[]),
     ("fault", &[]),
     ("side_by_side", &["fault"]),
-    ("kernel", &["checked", "fault", "model", "side_by_side"]),
+    (
+        "kernel",
+        &["checked", "clock", "fault", "model", "side_by_side"],
+    ),
     ("runtime", &["fault", "kernel", "model"]),
     ("dbus", &["fault", "model"]),
     ("systemd", &["dbus", "fault", "model"]),

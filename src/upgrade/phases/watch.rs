@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use crate::clock::boottime;
 use crate::kernel::events::LinkEvents;
 use crate::model::IfName;
 use crate::model::window::{EVICTION_AFTER, NOT_READY_AFTER};
 use crate::window::background::Background;
-use crate::window::clock::boottime;
 use crate::window::event::{Budget, Event, TARGET};
 use crate::window::window_log::WindowLog;
 

@@ -1,4 +1,4 @@
-//! The clock of windows: monotonic, counting from the machine's boot.
+//! What time it is: since the machine's boot, which counts durations, and by the wall clock, which is only shown.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,25 @@ pub(crate) fn boottime_of(at: Instant) -> u64 {
     boottime().saturating_sub(u64::try_from(ago).unwrap_or_default())
 }
 
-/// Now, as records write it (RFC 3339, UTC, milliseconds).
+/// The clock by which the kernel counts lifetimes: since boot, without the time in which the machine was suspended.
+pub(crate) fn running() -> Duration {
+    clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(Duration::ZERO, Duration::from)
+}
+
+/// The wall clock, in seconds since 1970.
+pub(crate) fn seconds() -> i64 {
+    Timestamp::now().as_second()
+}
+
+/// Now, as checkpoints have it (RFC 3339, UTC, whole seconds).
+pub(crate) fn whole_seconds() -> String {
+    let now = Timestamp::now();
+    Timestamp::from_second(now.as_second())
+        .unwrap_or(now)
+        .to_string()
+}
+
+/// Now, as windows have it (RFC 3339, UTC, milliseconds).
 pub(crate) fn wall() -> String {
     format!("{:.3}", Timestamp::now())
 }
