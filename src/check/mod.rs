@@ -15,7 +15,7 @@ use crate::matching::at_risk::{self, PodDrivers};
 use crate::model::{IfName, NodeIdentity, PodId, PodSummary, Problem};
 use crate::plan::{Plan, PodVerdict};
 use crate::progress::{Listener, Progress, Stage};
-use crate::records::stored::load;
+use crate::records::stored::{last_success, load, shown};
 use crate::records::survey::{Surveyed, survey};
 use crate::refusal::Refusal;
 use crate::restore::compare::{Compared, Comparison, Depth, compare};
@@ -190,13 +190,13 @@ fn examine(
     let recorded = surveyed.node_state;
     let readiness = Readiness {
         node: surveyed.node,
-        recorded: recorded.as_ref().map(|recorded| recorded.created.clone()),
+        recorded: recorded.as_ref().map(|recorded| shown(&recorded.stamp())),
         host: host_lines,
         pods,
         empty,
         left_out,
         oldest_age,
-        last_success: recorded.and_then(|recorded| recorded.complete),
+        last_success: last_success(recorded.as_ref()),
         problems,
     };
     Ok((readiness, passing))

@@ -9,7 +9,7 @@ use crate::model::problem::CheckCause;
 use crate::model::{IfName, Link, NodeIdentity, NodeState, Parent, Problem, Window};
 use crate::plan::HostLinks;
 use crate::records::matched::Matched;
-use crate::records::stored::age;
+use crate::records::stored::{age, shown};
 use crate::records::survey::Surveyed;
 use crate::store::Store;
 
@@ -107,11 +107,11 @@ pub(super) fn window(store: &Store, node: &NodeIdentity) -> Option<Problem> {
 
 /// Whether a snapshot of all pods was completed in this boot, within the maximum age.
 pub(super) fn last_snapshot(recorded: Option<&NodeState>, max_age: Duration) -> Option<Problem> {
-    let cause = match recorded.and_then(|recorded| recorded.complete.as_ref()) {
+    let cause = match recorded.and_then(NodeState::completed) {
         None => CheckCause::NoCompleteSnapshot,
         Some(completed) => CheckCause::SnapshotStale {
-            age: Duration::from_secs(age(completed).into()),
-            completed: completed.clone(),
+            age: Duration::from_secs(age(&completed).into()),
+            completed: shown(&completed),
         },
     };
     match &cause {

@@ -163,12 +163,10 @@ impl PodChecks<'_> {
 
     /// Seconds since a snapshot last found the checkpoint true; `None` for a file without a time.
     fn age(&self, matched: &Matched) -> Option<u64> {
-        let written = &matched.checkpoint.netfix.as_ref()?.created;
-        let seen = self
-            .recorded
-            .and_then(|node| node.seen(&matched.info.id))
-            .unwrap_or(written);
-        Some(age(seen.max(written.as_str())).into())
+        let written = matched.checkpoint.netfix.as_ref()?.stamp();
+        let seen = self.recorded.and_then(|node| node.seen(&matched.info.id));
+        let times = seen.iter().chain([&written]);
+        times.map(age).min().map(u64::from)
     }
 }
 

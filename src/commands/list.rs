@@ -8,7 +8,7 @@ use crate::cli::PodArgs;
 use crate::context::Context;
 use crate::model::problem::StoreEffect;
 use crate::model::{NodeState, PodId, PodSummary, Problem};
-use crate::records::stored::{Stored, load, summary_of};
+use crate::records::stored::{Stored, load, shown, summary_of};
 use crate::refusal::Refusal;
 use crate::report::{Document, Exit, Extra, GenerationView, KeptView, PodView, State};
 use crate::store::{Contents, Generation, GenerationReader, Prune, Store, StoreError};
@@ -118,14 +118,15 @@ fn ids(contents: &Contents, is_wanted: impl Fn(&PodId) -> bool) -> Vec<PodId> {
 /// When the newest part of its content was written or verified: all times have one form, so the last is the greatest.
 fn time(contents: &Contents) -> Option<String> {
     let node = contents.node.as_ref().ok().and_then(Option::as_ref);
-    let of_node = node
-        .into_iter()
-        .flat_map(|node| node.seen.values().chain([&node.created]));
+    let of_node = node.into_iter().flat_map(|node| {
+        let seen = node.seen.keys().filter_map(|id| node.seen(id));
+        seen.chain([node.stamp()])
+    });
     let of_pods = contents
         .checkpoints
         .values()
-        .filter_map(|written| written.as_ref().ok()?.as_ref());
-    of_node.chain(of_pods).max().cloned()
+        .filter_map(|written| written.as_ref().ok()?.clone());
+    of_node.chain(of_pods).map(|at| shown(&at)).max()
 }
 
 /// `prune`: removes generations that are too many.

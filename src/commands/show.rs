@@ -73,8 +73,9 @@ fn one(
     store: &Store,
 ) -> Document {
     let summary = summary_of(info, &checkpoint);
+    let written = checkpoint.netfix.as_ref();
     let mut extra = ShowView {
-        written_age: summary.created.as_deref().map(|time| age(time).into()),
+        written_age: written.map(|written| age(&written.stamp()).into()),
         ..ShowView::default()
     };
     let Inspected {

@@ -36,7 +36,7 @@ impl<'a> Recorded<'a> {
             .candidates(pod)
             .filter(|(_, one)| one.is_about(node, &pod.identity, &pod.info));
         // Of two from the same second, the later one in the list.
-        let newest = about.max_by_key(|(at, one)| (&one.created, *at));
+        let newest = about.max_by_key(|(at, one)| (one.stamp().order(), *at));
         newest.map(|(_, one)| one)
     }
 

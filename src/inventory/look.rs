@@ -2,8 +2,10 @@
 //! questions of a window use it.
 
 use crate::inventory::Inventory;
+use crate::inventory::node::stamp;
 use crate::inventory::pods::{ObservedPod, observe_pods_twice};
 use crate::matching::{Selection, StoredRecord};
+use crate::model::Stamp;
 use crate::progress::{Listener, Progress, Stage};
 use crate::refusal::Refusal;
 use crate::runtime::RuntimeConfig;
@@ -11,6 +13,8 @@ use crate::store::{Loaded, Store};
 
 /// What is stored, the pods that run, and their state.
 pub(crate) struct Look {
+    /// When the first pod was read.
+    pub at: Stamp,
     /// Sorted by id.
     pub stored: Vec<Loaded>,
     pub inventory: Inventory,
@@ -31,8 +35,10 @@ impl Look {
         let mut inventory = Inventory::named(selection, runtimes, &records)?;
         let pods = inventory.pods.len();
         progress.notice(Progress::Phase(Stage::ReadingNamespaces, pods));
+        let at = stamp();
         let observed = observe_pods_twice(&mut inventory.pods, &inventory.host);
         Ok(Self {
+            at,
             stored,
             inventory,
             observed,

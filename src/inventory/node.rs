@@ -4,8 +4,9 @@ use std::io;
 use std::sync::OnceLock;
 
 use crate::checked;
+use crate::clock;
 use crate::inventory::cannot_observe;
-use crate::model::{NodeIdentity, Problem};
+use crate::model::{NodeIdentity, Problem, Stamp};
 
 /// It is the same for the whole process.
 static NODE: OnceLock<NodeIdentity> = OnceLock::new();
@@ -13,6 +14,15 @@ static NODE: OnceLock<NodeIdentity> = OnceLock::new();
 /// Which machine and which boot this is; both are unknown unless [`know_node`] succeeded.
 pub fn node_identity() -> NodeIdentity {
     NODE.get().cloned().unwrap_or_default()
+}
+
+/// Now, as records have it.
+pub(crate) fn stamp() -> Stamp {
+    Stamp {
+        node: node_identity(),
+        boottime: Some(clock::boottime()),
+        wall: clock::whole_seconds(),
+    }
 }
 
 /// Reads it, before anything else can use up what reading needs, such as open files.

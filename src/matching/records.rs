@@ -35,6 +35,9 @@ pub struct Proof {
     pub netns: NetnsIdentity,
     /// When the record was written (RFC 3339, UTC).
     pub created: String,
+    /// The same in milliseconds since the machine's boot.
+    #[serde(default)]
+    pub created_boottime: Option<u64>,
 }
 
 /// A running pod.
@@ -130,6 +133,7 @@ impl StoredRecord {
             node: extension.node.clone(),
             netns: extension.identity.clone(),
             created: extension.created.clone(),
+            created_boottime: extension.created_boottime,
         });
         Self {
             info: info.clone(),
@@ -147,7 +151,10 @@ impl StoredRecord {
     /// younger one is truer, and one that has the sandbox's id has more names.
     fn rank(&self, pod: &PodFacts) -> impl Ord + use<> {
         let proof = self.proof.as_ref();
-        let written = proof.map(|proof| (proof.created.clone(), self.info.sandbox.is_some()));
+        let written = proof.map(|proof| {
+            let time = (proof.created_boottime, proof.created.clone());
+            (time, self.info.sandbox.is_some())
+        });
         (self.is_sure(pod), written)
     }
 

@@ -47,6 +47,9 @@ pub struct Extension {
     pub schema: u32,
     /// When the state was read (RFC 3339, UTC).
     pub created: String,
+    /// The same in milliseconds since the machine's boot (`CLOCK_BOOTTIME`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_boottime: Option<u64>,
     /// The machine and boot.
     pub node: NodeIdentity,
     /// The namespace.
@@ -201,6 +204,9 @@ pub struct NodeState {
     pub schema: u32,
     /// When the state was read (RFC 3339, UTC).
     pub created: String,
+    /// The same in milliseconds since the machine's boot (`CLOCK_BOOTTIME`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_boottime: Option<u64>,
     /// The machine and boot.
     pub node: NodeIdentity,
     /// The namespace's whole state.
@@ -211,9 +217,15 @@ pub struct NodeState {
     /// When a snapshot last verified or wrote each pod's checkpoint (RFC 3339, UTC).
     #[serde(default)]
     pub seen: BTreeMap<PodId, String>,
+    /// The same in milliseconds since the machine's boot (`CLOCK_BOOTTIME`).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub seen_boottime: BTreeMap<PodId, u64>,
     /// When the last snapshot of all pods found none degraded (RFC 3339, UTC).
     #[serde(default)]
     pub complete: Option<String>,
+    /// The same in milliseconds since the machine's boot (`CLOCK_BOOTTIME`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub complete_boottime: Option<u64>,
     /// What of large checkpoints concerns other pods.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub large: BTreeMap<PodId, Large>,
@@ -229,11 +241,6 @@ pub struct Large {
 }
 
 impl NodeState {
-    /// When a snapshot last verified a pod's checkpoint; `None` when unknown.
-    pub(crate) fn seen(&self, pod: &PodId) -> Option<&str> {
-        self.seen.get(pod).map(String::as_str)
-    }
-
     /// Whether both are equal apart from times.
     pub(crate) fn is_equal_but_for_times(&self, other: &Self) -> bool {
         let has_all = |of: &Self, in_other: &Self| {
@@ -303,6 +310,7 @@ impl Checkpoint {
             let mut checkpoint = checkpoint.clone();
             let extension = checkpoint.netfix.as_mut()?;
             extension.created.clear();
+            extension.created_boottime = None;
             extension.state = std::mem::take(&mut extension.state).timeless();
             Some(checkpoint)
         };

@@ -12,6 +12,7 @@ pub mod net;
 pub mod pod;
 pub mod problem;
 pub(crate) mod recent;
+pub mod stamp;
 pub(crate) mod text;
 pub mod window;
 
@@ -39,6 +40,7 @@ pub use checkpoint::{Checkpoint, NodeState, PodInfo, StackLink};
 pub use conflict_probe::ConflictProbe;
 pub use exit::Exit;
 pub use problem::{Code, Problem, Severity};
+pub use stamp::Stamp;
 pub use window::Window;
 
 /// For keys that are stored only if they are true.

@@ -41,7 +41,7 @@ pub(crate) fn steps(
             plan.problems.push(PlanCause::DuplicateAddress.error(now));
         }
         match (address.maker, now) {
-            (Maker::Admin, _) => recorded.extend(aged(address, observed.age, plan)),
+            (Maker::Admin, _) => recorded.push(aged(address, now, observed.age)),
             (Maker::Kernel, None) => {
                 // It comes with carrier, and its route with it.
                 let route = address.connected_route().filter(|_| address.without_route);
@@ -163,19 +163,14 @@ fn neighbours(
     }
 }
 
-/// The address with its remaining lifetime; `None`, with a warning, when it has expired.
-fn aged(mut address: Address, age: u32, plan: &mut Plan) -> Option<Address> {
-    let Some(valid) = address.valid_lft else {
-        return Some(address);
-    };
-    if valid <= age {
-        plan.problems
-            .push(PlanCause::LifetimeOver.warning(&address));
-        return None;
+/// The address with what is left of its lifetimes. If it is there `now` the kernel knows, and its client may have renewed it.
+fn aged(address: Address, now: Option<&Address>, age: u32) -> Address {
+    match now {
+        Some(now) if now.valid_lft.is_some() && address.valid_lft.is_some() => Address {
+            valid_lft: now.valid_lft,
+            preferred_lft: now.preferred_lft,
+            ..address
+        },
+        _ => address.aged(age),
     }
-    address.valid_lft = Some(valid - age);
-    address.preferred_lft = address
-        .preferred_lft
-        .map(|seconds| seconds.saturating_sub(age));
-    Some(address)
 }

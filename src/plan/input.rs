@@ -12,7 +12,7 @@ pub struct Observed<'a> {
     pub state: &'a NetState,
     /// The initial settings of a new link in this namespace, where they were read.
     pub new_link: Option<&'a Sysctls>,
-    /// Seconds since the checkpoint was written, by which address lifetimes are shorter.
+    /// Seconds since the checkpoint was written, by which lifetimes are shorter.
     pub age: u32,
 }
 

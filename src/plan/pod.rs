@@ -57,6 +57,13 @@ pub fn missing_links(
     missing.collect::<Vec<_>>().into_boxed_slice().into_vec()
 }
 
+/// One note for all leased addresses of the pod.
+fn note_of<'a>(mut leased: impl Iterator<Item = &'a Address>) -> Option<Problem> {
+    let first = leased.next()?;
+    let more = leased.count();
+    Some(PlanCause::Leased { more }.info(first))
+}
+
 fn without<'a>(recorded: &'a NetState, withheld: &BTreeSet<Claim>) -> Cow<'a, NetState> {
     if withheld.is_empty() {
         Cow::Borrowed(recorded)
@@ -230,6 +237,9 @@ impl<'a> PodPlanner<'a> {
         } = *observed;
         let wanted = &*ipv6::addable(wanted.state, *observed, plan);
         let is_settled = |dev: &IfName| self.settled.contains(dev);
+        let addresses = wanted.addresses.iter();
+        let leased = addresses.filter(|one| one.is_leased() && is_settled(&one.dev));
+        plan.problems.extend(note_of(leased));
         let superfluous = addresses::steps(
             wanted,
             *observed,

@@ -33,7 +33,15 @@ pub(crate) fn steps(
     age: u32,
     plan: &mut Plan,
 ) {
-    let wanted: Vec<Route> = wanted.filter_map(|route| aged(route, age, plan)).collect();
+    let passing = observed.iter().filter(|now| now.expires().is_some());
+    let passing: HashSet<&Route> = passing.collect();
+    let wanted: Vec<Route> = wanted
+        .filter_map(|route| match passing.get(&route) {
+            // The kernel knows what is left.
+            Some(now) => Some((*now).clone()),
+            None => aged(route, age, plan),
+        })
+        .collect();
     if wanted == observed && nexthops.is_empty() {
         return;
     }

@@ -75,7 +75,7 @@ pub(crate) fn take(pods: &mut [Option<Pod>], places: Vec<usize>) -> Vec<Pod> {
 fn matched(info: PodInfo, (checkpoint, whole): Light, pod: Pod) -> Matched {
     let extension = checkpoint.netfix.as_ref();
     Matched {
-        age: extension.map_or(0, |extension| age(&extension.created)),
+        age: extension.map_or(0, |extension| age(&extension.stamp())),
         partial: match extension {
             Some(_) => None,
             None => Some(cni::of_origin(&checkpoint)),

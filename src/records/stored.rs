@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
+use crate::clock;
 use crate::cni;
 use crate::inventory::node::node_identity;
 use crate::matching::{Selection, StoredRecord};
 use crate::model::problem::{MatchingCause, StoreEffect};
-use crate::model::{Checkpoint, NodeState, PodId, PodInfo, PodSummary, Problem, interfaces};
+use crate::model::{Checkpoint, NodeState, PodId, PodInfo, PodSummary, Problem, Stamp, interfaces};
 use crate::refusal::Refusal;
 use crate::store::{Light, Loaded, Store, Whole};
 
@@ -89,7 +90,7 @@ pub(crate) fn summary_of(info: &PodInfo, checkpoint: &Checkpoint) -> PodSummary 
     PodSummary {
         info: info.clone(),
         netns: Some(checkpoint.netns.clone()).filter(|path| !path.is_empty()),
-        created: extension.map(|extension| extension.created.clone()),
+        created: extension.map(|extension| shown(&extension.stamp())),
         interfaces: match extension {
             Some(extension) => interfaces(&extension.state),
             None => cni::of_origin(checkpoint).interfaces(),
@@ -97,19 +98,40 @@ pub(crate) fn summary_of(info: &PodInfo, checkpoint: &Checkpoint) -> PodSummary 
     }
 }
 
-/// Now, as checkpoints have it (RFC 3339, UTC, whole seconds).
-pub(crate) fn now() -> String {
-    let now = Timestamp::now();
-    Timestamp::from_second(now.as_second())
-        .unwrap_or(now)
-        .to_string()
+/// Seconds since something was recorded: in this boot by the clock that counts from it, which nobody sets. Otherwise by the wall
+/// clock; 0 when that was set back or the text is no time.
+pub(crate) fn age(at: &Stamp) -> u32 {
+    let now = clock::boottime();
+    let then = at.boottime.filter(|_| at.node.is_same(&node_identity()));
+    let seconds = match then.and_then(|then| now.checked_sub(then)) {
+        Some(milliseconds) => milliseconds / 1000,
+        None => {
+            let then = at.wall.parse::<Timestamp>().ok();
+            let seconds = then.map(|then| clock::seconds() - then.as_second());
+            u64::try_from(seconds.unwrap_or_default()).unwrap_or_default()
+        }
+    };
+    u32::try_from(seconds).unwrap_or(u32::MAX)
 }
 
-/// Seconds since a recorded time; 0 when the clock went backwards or the text is no time.
-pub(crate) fn age(created: &str) -> u32 {
-    let then = created.parse::<Timestamp>().ok();
-    let seconds = then.map(|then| Timestamp::now().as_second() - then.as_second());
-    u32::try_from(seconds.unwrap_or_default()).unwrap_or_default()
+/// When something was recorded, by the wall clock as it is set now: as it was written, unless the clock was set since.
+pub(crate) fn shown(at: &Stamp) -> String {
+    /// Both clocks were read one after the other, and one was rounded.
+    const TOLERANCE: i64 = 2;
+    let then = clock::seconds() - i64::from(age(at));
+    let is_so = |written: Timestamp| (written.as_second() - then).abs() <= TOLERANCE;
+    let is_known = at.boottime.is_some() && at.node.is_same(&node_identity());
+    match at.wall.parse() {
+        Ok(written) if is_known && !is_so(written) => {
+            Timestamp::from_second(then).map_or_else(|_| at.wall.clone(), |then| then.to_string())
+        }
+        _ => at.wall.clone(),
+    }
+}
+
+/// When the last snapshot of all pods was completed, by the wall clock as it is set now.
+pub(crate) fn last_success(node: Option<&NodeState>) -> Option<String> {
+    node.and_then(NodeState::completed).as_ref().map(shown)
 }
 
 /// The stored node state, if it is of this machine and boot. Any other is a problem, not a reason to stop.

@@ -259,7 +259,7 @@ fn baseline(
         .flat_map(|partial| &partial.attachments)
         .filter_map(|attachment| attachment.parent.clone());
     HostBaseline::new(
-        recorded.map(|recorded| (recorded.state.clone(), age(&recorded.created))),
+        recorded.map(|recorded| (recorded.state.clone(), age(&recorded.stamp()))),
         &stacks,
         named.collect(),
         selection.is_everything(),

@@ -16,6 +16,7 @@ use crate::model::problem::RestoreCause;
 use crate::plan::HostLinks;
 use crate::progress::{Listener, Progress, Stage, Wait};
 use crate::records::prepare::{SurveyRequest, prepare};
+use crate::records::stored::shown;
 use crate::records::survey::{Surveyed, Unrestorable};
 use crate::refusal::Refusal;
 use crate::restore::conflict::announce::announce;
@@ -264,7 +265,7 @@ fn sum_up(mut surveyed: Surveyed, done: Done, runtimes: &RuntimeConfig) -> Resto
     }
     pods.sort_by(|a, b| a.pod.info.id.cmp(&b.pod.info.id));
     Restored {
-        recorded: surveyed.node_state.map(|recorded| recorded.created),
+        recorded: surveyed.node_state.map(|recorded| shown(&recorded.stamp())),
         node: surveyed.node,
         host,
         pods,

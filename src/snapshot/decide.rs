@@ -12,16 +12,16 @@ use crate::model::checkpoint::{Extension, SCHEMA};
 use crate::model::net::stack;
 use crate::model::problem::SnapshotCause;
 use crate::model::{
-    Bytes, Checkpoint, NetState, NetnsIdentity, NodeIdentity, NodeState, PodId, PodInfo,
-    PodSummary, Problem, interfaces,
+    Bytes, Checkpoint, NetState, NetnsIdentity, NodeState, PodId, PodInfo, PodSummary, Problem,
+    Stamp, interfaces,
 };
 use crate::plan::snapshot_quality;
 
 /// What a snapshot changes.
 #[derive(Debug)]
 pub(crate) struct Changes {
-    pub created: String,
-    pub node: NodeIdentity,
+    /// When the pods were read, and on which machine.
+    pub at: Stamp,
     /// In the order in which the pods were observed.
     pub pods: Vec<PodDecision>,
     /// Checkpoints to remove.
@@ -160,8 +160,7 @@ pub(crate) fn decide(now: Observation, stored: &Archive) -> Changes {
     Changes {
         is_complete: makes_generation && moment.everything && !has_unread,
         makes_generation,
-        created: moment.created,
-        node: moment.node,
+        at: moment.stamp(),
         pods: decisions,
         gone,
         host,
@@ -285,6 +284,7 @@ impl Decider<'_> {
         let extension = Extension {
             schema: SCHEMA,
             created: self.moment.created.clone(),
+            created_boottime: self.moment.created_boottime,
             node: self.moment.node.clone(),
             identity: identity.clone(),
             pod: info,
@@ -349,7 +349,8 @@ fn summary(info: &PodInfo, path: &Bytes) -> PodSummary {
     }
 }
 
-/// Whether two checkpoints differ in the time alone; then the disk is spared.
+/// Whether two checkpoints differ in the time alone; then the disk is spared. What is left of a lifetime is true only together with
+/// the time.
 fn has_same_content(old: &Checkpoint, new: &Checkpoint) -> bool {
     let Checkpoint {
         netns,
@@ -368,6 +369,7 @@ fn has_same_content(old: &Checkpoint, new: &Checkpoint) -> bool {
     let Extension {
         schema: _,
         created: _,
+        created_boottime: _,
         node,
         identity,
         pod,
@@ -375,6 +377,7 @@ fn has_same_content(old: &Checkpoint, new: &Checkpoint) -> bool {
         state,
     } = old;
     is_same
+        && !state.has_lifetimes()
         && (node, identity) == (&new.node, &new.identity)
         && (pod, stack, state) == (&new.pod, &new.stack, &new.state)
 }

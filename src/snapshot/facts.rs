@@ -6,7 +6,7 @@ use crate::model::checkpoint::Extension;
 use crate::model::pod::by_netns::ByNetns;
 use crate::model::{
     Bytes, Checkpoint, Link, NetState, NetnsIdentity, NodeIdentity, NodeState, PodId, PodInfo,
-    Problem, StackLink,
+    Problem, StackLink, Stamp,
 };
 
 /// What runs now.
@@ -27,6 +27,9 @@ pub(crate) struct Observation {
 pub(crate) struct Moment {
     /// The time (RFC 3339).
     pub created: String,
+    /// The same in milliseconds since the machine's boot.
+    #[cfg_attr(test, serde(default))]
+    pub created_boottime: Option<u64>,
     pub node: NodeIdentity,
     pub host: NetState,
     /// The host's links after everything else was read.
@@ -35,6 +38,16 @@ pub(crate) struct Moment {
     pub everything: bool,
     /// Whether every namespace and the host's links were found and opened.
     pub complete: bool,
+}
+
+impl Moment {
+    pub(super) fn stamp(&self) -> Stamp {
+        Stamp {
+            node: self.node.clone(),
+            boottime: self.created_boottime,
+            wall: self.created.clone(),
+        }
+    }
 }
 
 /// A network namespace.
@@ -129,7 +142,8 @@ impl Archive {
         info: &PodInfo,
     ) -> Option<&Extension> {
         let about = self.about(node, identity, info);
-        let (_, best) = about.max_by_key(|(_, own)| (&own.created, own.pod.sandbox.is_some()))?;
+        let (_, best) =
+            about.max_by_key(|(_, own)| (own.stamp().order(), own.pod.sandbox.is_some()))?;
         Some(best)
     }
 

@@ -85,11 +85,14 @@ impl Known<'_> {
         NodeState {
             schema: SCHEMA,
             created: self.moment.created.clone(),
+            created_boottime: self.moment.created_boottime,
             node: self.moment.node.clone(),
             state: lasting(&self.moment.host, &under),
             empty,
             seen: old.map(|old| old.seen.clone()).unwrap_or_default(),
+            seen_boottime: old.map(|old| old.seen_boottime.clone()).unwrap_or_default(),
             complete: old.and_then(|old| old.complete.clone()),
+            complete_boottime: old.and_then(|old| old.complete_boottime),
             large: BTreeMap::new(),
         }
     }

@@ -24,6 +24,7 @@ use crate::kernel::events::LINKWATCH;
 use crate::matching::Selection;
 use crate::model::{NodeIdentity, NodeState, PodSummary, Problem};
 use crate::progress::Listener;
+use crate::records::stored::shown;
 use crate::refusal::Refusal;
 use crate::runtime;
 use crate::store::Store;
@@ -87,12 +88,12 @@ impl Snapshot {
     ) -> Self {
         for one in &mut pods {
             let seen = recorded.and_then(|recorded| recorded.seen(&one.pod.info.id));
-            one.seen = seen.map(str::to_owned);
+            one.seen = seen.as_ref().map(shown);
         }
         pods.sort_by(|a, b| a.pod.info.id.cmp(&b.pod.info.id));
         Self {
             node,
-            recorded: recorded.map(|recorded| recorded.created.clone()),
+            recorded: recorded.map(|recorded| shown(&recorded.stamp())),
             pods,
             generations,
             problems,

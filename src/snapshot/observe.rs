@@ -14,7 +14,7 @@ use crate::matching::claims::{Claimant, contests};
 use crate::model::{Bytes, NetState, NodeIdentity, Problem};
 use crate::records::contest;
 use crate::records::contest::CNI_CACHE;
-use crate::records::stored::{load_node, now};
+use crate::records::stored::load_node;
 use crate::runtime::RuntimeAnswer;
 use crate::store::Store;
 
@@ -24,8 +24,8 @@ pub(super) fn observe(
     selection: &Selection,
     store: &Store,
 ) -> (Observation, Archive, Inventory) {
-    let created = now();
     let Look {
+        at,
         stored,
         mut inventory,
         observed,
@@ -53,7 +53,8 @@ pub(super) fn observe(
         .collect();
     let archive = Archive::new(checkpoints, recorded);
     let moment = Moment {
-        created,
+        created: at.wall,
+        created_boottime: at.boottime,
         node: node.clone(),
         host: host.state.clone(),
         links_after,

@@ -8,7 +8,7 @@ use super::facts::Archive;
 use super::{Generations, PodSnapshot, Snapshot, SnapshotState};
 use crate::model::checkpoint::{Large, schema_of};
 use crate::model::problem::StoreEffect;
-use crate::model::{Checkpoint, NodeState, PodId, PodSummary, Problem};
+use crate::model::{Checkpoint, NodeState, PodId, PodSummary, Problem, Stamp};
 use crate::progress::{Listener, Progress, Stage};
 use crate::store::{Guard, NewestGeneration, Prune};
 
@@ -34,8 +34,7 @@ impl Captured {
     ) -> Snapshot {
         let Self { changes, stored } = self;
         let Changes {
-            created,
-            node: identity,
+            at,
             pods,
             gone,
             host,
@@ -45,7 +44,7 @@ impl Captured {
         } = changes;
         let mut writing = Writing {
             guard,
-            created,
+            at,
             stored: &stored,
             pods: Vec::with_capacity(pods.len()),
             problems,
@@ -67,15 +66,17 @@ impl Captured {
             recorded = writing.node_state(change, is_complete);
             generations = writing.generations(keep, spare, makes_generation);
         }
-        let Writing { pods, problems, .. } = writing;
+        let Writing {
+            at, pods, problems, ..
+        } = writing;
         let stored = recorded.as_ref().or(stored.node.as_ref());
-        Snapshot::new(identity, stored, pods, generations, problems)
+        Snapshot::new(at.node, stored, pods, generations, problems)
     }
 
     /// What `write` would find, without what only a write shows.
     pub(crate) fn unwritten(self) -> Snapshot {
         let Changes {
-            node,
+            at,
             pods,
             mut problems,
             host,
@@ -89,7 +90,7 @@ impl Captured {
         }
         let recorded = self.stored.node.as_ref();
         let generations = Generations::default();
-        Snapshot::new(node, recorded, intentions, generations, problems)
+        Snapshot::new(at.node, recorded, intentions, generations, problems)
     }
 }
 
@@ -107,7 +108,7 @@ fn intended(change: &PodChange) -> SnapshotState {
 /// A snapshot while it is written.
 struct Writing<'a> {
     guard: &'a Guard,
-    created: String,
+    at: Stamp,
     stored: &'a Archive,
     pods: Vec<PodSnapshot>,
     problems: Vec<Problem>,
@@ -180,7 +181,7 @@ impl Writing<'_> {
             Ok(()) => {
                 let large = self.guard.large(id, checkpoint);
                 self.large.extend(large.map(|large| (id.clone(), large)));
-                pod.created = Some(self.created.clone());
+                pod.created = Some(self.at.wall.clone());
                 SnapshotState::Saved
             }
             Err(error) => {
@@ -223,18 +224,16 @@ impl Writing<'_> {
         };
         node.large = self.all_large();
         node.schema = schema_of(&(&node.state, &node.large));
-        node.seen
-            .retain(|id, _| self.stored.has(id) && !self.removed.contains(id));
+        node.forget_unless(|id| self.stored.has(id) && !self.removed.contains(id));
         for one in &self.pods {
             if matches!(one.state, SnapshotState::Saved | SnapshotState::Unchanged) {
-                let id = one.pod.info.id.clone();
-                node.seen.insert(id, self.created.clone());
+                node.note_seen(&one.pod.info.id, &self.at);
             }
         }
         let mut pods = self.pods.iter();
         let has_failed = self.has_failed || pods.any(|one| one.state == SnapshotState::Failed);
         if is_complete && !has_failed {
-            node.complete = Some(self.created.clone());
+            node.note_complete(&self.at);
         }
         match self.guard.save_node(&node) {
             Ok(()) => Some(node),

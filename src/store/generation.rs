@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::schema::load_checkpoint;
 use super::{Store, StoreError, file, lock};
-use crate::model::{NodeState, PodId};
+use crate::model::{NodeState, PodId, Stamp};
 use crate::side_by_side;
 
 /// One generation.
@@ -118,7 +118,7 @@ pub(super) fn same(one: &Path, other: &Path) -> bool {
 pub(crate) struct Contents {
     pub node: Result<Option<NodeState>, StoreError>,
     /// When each checkpoint was written, where it has a time, or why it cannot be read.
-    pub checkpoints: BTreeMap<PodId, Result<Option<String>, StoreError>>,
+    pub checkpoints: BTreeMap<PodId, Result<Option<Stamp>, StoreError>>,
     store: Store,
 }
 
@@ -141,7 +141,7 @@ impl Contents {
 #[derive(Debug, Default)]
 pub(crate) struct GenerationReader {
     /// By device and inode.
-    written: BTreeMap<(u64, u64), Option<String>>,
+    written: BTreeMap<(u64, u64), Option<Stamp>>,
 }
 
 impl GenerationReader {
@@ -174,7 +174,7 @@ impl GenerationReader {
         })
     }
 
-    fn written(&mut self, path: &Path) -> Result<Option<String>, StoreError> {
+    fn written(&mut self, path: &Path) -> Result<Option<Stamp>, StoreError> {
         let meta = fs::symlink_metadata(path).map_err(StoreError::io("cannot stat", path))?;
         let key = (meta.dev(), meta.ino());
         if let Some(written) = self.written.get(&key) {
@@ -182,7 +182,7 @@ impl GenerationReader {
         }
         let written = load_checkpoint(path)?
             .netfix
-            .map(|extension| extension.created);
+            .map(|extension| extension.stamp());
         self.written.insert(key, written.clone());
         Ok(written)
     }

@@ -70,7 +70,8 @@ impl Node {
         self.alone(&self.bind_identity("/etc/machine-id"), words)
     }
 
-    fn alone(&self, prelude: &str, words: &str) -> Run {
+    /// The same after a shell command.
+    pub fn alone(&self, prelude: &str, words: &str) -> Run {
         let script = format!(
             "{prelude}; others=; for netns in /run/netns/*; do case $netns in {}) ;; *) others=\"$others $netns\" ;; esac; done
             umount -l $others; exec \"$@\"",

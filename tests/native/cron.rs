@@ -17,6 +17,7 @@ use crate::common::{Node, Pod};
 fn essence(bytes: &[u8]) -> Value {
     let mut value = json(bytes);
     value["netfix"]["created"] = Value::Null;
+    value["netfix"]["created_boottime"] = Value::Null;
     value["netfix"]["checksum"] = Value::Null;
     value["netfix"]["identity"]["holder"] = Value::Null;
     for link in value["netfix"]["state"]["links"]

@@ -17,6 +17,7 @@ mod check;
 mod checkpoints;
 mod churn;
 mod claims;
+mod clock;
 mod cni;
 mod completions;
 mod conflict_probe;

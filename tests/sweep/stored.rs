@@ -11,7 +11,14 @@ use crate::common::kept;
 use crate::stage::Stage;
 
 /// The keys that differ after every snapshot.
-const TIMES: [&str; 3] = ["created", "complete", "checksum"];
+const TIMES: [&str; 6] = [
+    "created",
+    "created_boottime",
+    "complete",
+    "complete_boottime",
+    "seen_boottime",
+    "checksum",
+];
 
 /// The current checkpoints, by name.
 pub fn checkpoints(stage: &Stage<'_>) -> BTreeMap<String, String> {

@@ -5,8 +5,9 @@ use std::io::{self, Write};
 use crate::cli::Runtimes;
 use crate::commands::window::pause::window;
 use crate::context::Context;
+use crate::model::NodeState;
 use crate::model::problem::WindowCause;
-use crate::records::stored::age;
+use crate::records::stored::{age, last_success, shown};
 use crate::refusal::Refusal;
 use crate::report::{Document, Exit, Extra, HoldView, NodeView, RuntimeView, StatusView};
 use crate::window::status::{self, Followed};
@@ -19,14 +20,14 @@ pub(crate) fn run(runtimes: &Runtimes, context: &mut Context) -> Result<Document
         pods: queried.sandboxes,
     });
     let recorded = found.recorded.as_ref();
-    let last_success = recorded.and_then(|state| state.complete.clone());
+    let completed = recorded.and_then(NodeState::completed);
     let status = StatusView {
         state_dir: context.store.folder().display().to_string(),
         checkpoints: found.stored.checkpoints.len(),
         damaged: found.stored.damaged.len(),
         generations: found.generations,
-        last_success_age: last_success.as_deref().map(|time| age(time).into()),
-        last_success,
+        last_success_age: completed.as_ref().map(|at| age(at).into()),
+        last_success: last_success(recorded),
         running: found.running,
         covered: found.covered,
         private_namespaces: found.private,
@@ -36,7 +37,10 @@ pub(crate) fn run(runtimes: &Runtimes, context: &mut Context) -> Result<Document
     };
     Ok(Document {
         exit: Exit::Failed.if_errors(&found.problems) as u8,
-        node: NodeView::recorded(&found.node, found.recorded.map(|state| state.created)),
+        node: NodeView::recorded(
+            &found.node,
+            found.recorded.map(|state| shown(&state.stamp())),
+        ),
         problems: found.problems,
         extra: Some(Extra::Status(Box::new(status))),
         ..Document::default()

@@ -7,6 +7,7 @@ pub mod neighbour_probe;
 use std::fs;
 use std::net::IpAddr;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
 use netlink_packet_route::RouteNetlinkMessage;
@@ -14,6 +15,7 @@ use netlink_packet_route::address::{
     AddressAttribute, AddressFlags, AddressHeaderFlags, AddressMessage, CacheInfo,
 };
 
+use crate::clock;
 use crate::kernel::Request;
 use crate::kernel::codec::text;
 use crate::model::net::address::REQUESTED_FLAGS;
@@ -48,6 +50,9 @@ pub(crate) fn parse(message: AddressMessage, dev: &IfName) -> Option<Address> {
             AddressAttribute::CacheInfo(info) => {
                 address.valid_lft = Some(info.ifa_valid).filter(|s| *s != FOREVER);
                 address.preferred_lft = Some(info.ifa_preferred).filter(|s| *s != FOREVER);
+                if address.valid_lft.is_some() || address.preferred_lft.is_some() {
+                    address.lft_elapsed = elapsed(clock::running(), info.tstamp);
+                }
             }
             _ => {}
         }
@@ -57,6 +62,15 @@ pub(crate) fn parse(message: AddressMessage, dev: &IfName) -> Option<Address> {
     address.peer = other.filter(|ip| *ip != address.local);
     address.flags = flags;
     Some(address)
+}
+
+/// Whole seconds since lifetimes were set, at `tstamp` in hundredths of a second since boot, of which the kernel reports 32 bits.
+fn elapsed(now: Duration, tstamp: u32) -> Option<u32> {
+    let now = u32::try_from(now.as_millis() / 10 % (1 << 32)).ok()?;
+    // The kernel's clock may be a moment ahead.
+    let since = now.wrapping_sub(tstamp).cast_signed();
+    let seconds = u32::try_from(since).ok()? / 100;
+    Some(seconds).filter(|seconds| *seconds > 0)
 }
 
 /// Whether this kernel reports the origin of addresses (`IFA_PROTO`), as far as its release shows.
@@ -104,6 +118,7 @@ fn message(index: u32, address: &Address) -> AddressMessage {
         label,
         valid_lft,
         preferred_lft,
+        lft_elapsed: _,
         metric,
         protocol,
         maker: _,
@@ -137,4 +152,21 @@ fn message(index: u32, address: &Address) -> AddressMessage {
     }
     message.attributes = attributes;
     message
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_age_of_lifetimes_is_right_when_the_kernels_number_has_wrapped_around() {
+        let days = |count: u64| Duration::from_secs(count * 86_400);
+        assert_eq!(elapsed(Duration::from_millis(12_340), 1134), Some(1));
+        assert_eq!(elapsed(Duration::from_millis(12_340), 1135), None);
+        assert_eq!(elapsed(Duration::from_millis(12_340), 1240), None, "ahead");
+        let then = u32::try_from(499 * 8_640_000_u64 % (1 << 32)).unwrap();
+        assert_eq!(elapsed(days(500), then), Some(86_400));
+        let before = u32::try_from(497 * 8_640_000_u64).unwrap();
+        assert_eq!(elapsed(days(498), before), Some(86_400));
+    }
 }

@@ -78,6 +78,9 @@ pub struct Address {
     /// Preferred lifetime in seconds; `None`: forever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preferred_lft: Option<u32>,
+    /// How much of both lifetimes had passed since they were last set, in seconds; `None`: nothing, or unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lft_elapsed: Option<u32>,
     /// Metric of the connected route (`IFA_RT_PRIORITY`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric: Option<u32>,
@@ -174,6 +177,7 @@ impl Address {
             label: None,
             valid_lft: None,
             preferred_lft: None,
+            lft_elapsed: None,
             metric: None,
             protocol: None,
             maker: Maker::Admin,

@@ -2,6 +2,7 @@
 
 pub mod address;
 pub(crate) mod connected;
+mod lease;
 pub(crate) mod limits;
 pub mod link;
 pub mod mac;

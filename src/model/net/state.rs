@@ -76,8 +76,17 @@ impl NetState {
         for address in &mut self.addresses {
             address.valid_lft = address.valid_lft.map(|_| 0);
             address.preferred_lft = address.preferred_lft.map(|_| 0);
+            address.lft_elapsed = None;
         }
         self
+    }
+
+    /// Whether something in it ends at a time, so that its record is true only together with the time at which it was read.
+    pub(crate) fn has_lifetimes(&self) -> bool {
+        let passes = |lifetime: Option<u32>| lifetime.is_some_and(|seconds| seconds > 0);
+        let mut addresses = self.addresses.iter();
+        addresses.any(|one| one.valid_lft.is_some() || passes(one.preferred_lft))
+            || self.routes.iter().any(|route| route.expires().is_some())
     }
 
     /// The addresses of one link, in the kernel's order.

@@ -37,6 +37,7 @@ pub enum Code {
     Interrupted,
     KubeletNotPaused,
     KubeletNotResumed,
+    Leased,
     LinkConflict,
     LockHeld,
     MacConflict,

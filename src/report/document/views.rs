@@ -11,6 +11,7 @@ use crate::model::{
     Bytes, Checkpoint, GatewayAnswer, IfName, Interface, NodeIdentity, NodeState, PodId, PodInfo,
     PodSummary, State, TargetAnswer,
 };
+use crate::records::stored::shown;
 use crate::report::window::hold::HoldView;
 
 /// One generation.
@@ -232,9 +233,8 @@ impl PodView {
 
     /// With the time at which a snapshot last verified its checkpoint.
     pub(crate) fn verified_in(mut self, node: Option<&NodeState>) -> Self {
-        self.seen = node
-            .and_then(|node| node.seen(&self.info.id))
-            .map(str::to_owned);
+        let seen = node.and_then(|node| node.seen(&self.info.id));
+        self.seen = seen.as_ref().map(shown);
         self
     }
 }

@@ -29,7 +29,10 @@ sentences! {
             receive nothing",
         Surplus => "is not in the checkpoint; left unchanged",
         DuplicateAddress => "another machine on the network has this address (duplicate address detection failed)",
-        LifetimeOver => "its lifetime ended after the checkpoint was written: the DHCP client or router must renew it",
+        LifetimeOver => "its lifetime ended after the checkpoint was written: the router must advertise it again",
+        Leased { more: 0 } => "is leased; its client must renew it. A restore adds it with at least half of its lease",
+        Leased { more } => "is leased, and {more} more; their client must renew them. A restore adds each with at least half of \
+            its lease",
     }
 }
 

@@ -7,6 +7,7 @@ use crate::model::problem::{Cause, PlanCause};
 use crate::model::{Code, Exit, PodId, Problem, State};
 use crate::plan::PodVerdict;
 use crate::records::matched::Matched;
+use crate::records::stored::shown;
 use crate::records::survey::{Surveyed, Unrestorable};
 use crate::report::document::{Document, NodeView, PodView};
 use crate::report::problems::FEW;
@@ -24,7 +25,7 @@ pub(crate) fn drift(
 ) -> Document {
     let has_drifted = exit_code && comparison.has_drift();
     let recorded = surveyed.node_state.as_ref();
-    let recorded = recorded.map(|recorded| recorded.created.clone());
+    let recorded = recorded.map(|recorded| shown(&recorded.stamp()));
     let node = NodeView {
         steps: comparison.host.lines(),
         ..NodeView::recorded(&surveyed.node, recorded)

@@ -96,6 +96,7 @@ fn stored(extension: &Extension) -> Facts {
     let Extension {
         schema: _,
         created: _,
+        created_boottime: _,
         node,
         identity,
         pod: _,

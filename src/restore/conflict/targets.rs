@@ -59,10 +59,7 @@ pub(in crate::restore) fn targets(
         .collect();
     let is_withheld =
         |claim: Option<&Claim>| claim.is_some_and(|one| matched.withheld.contains(one));
-    let is_lost = |address: &&&Address| {
-        let is_over = address.valid_lft.is_some_and(|valid| valid <= matched.age);
-        !is_over && !present.contains(&(&address.dev, address.identity()))
-    };
+    let is_lost = |address: &&&Address| !present.contains(&(&address.dev, address.identity()));
     let mut targets = Vec::new();
     for link in &recorded.state.links {
         let parent = link.parent.as_ref().filter(|_| link.kind.shares_parent());

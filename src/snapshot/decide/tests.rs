@@ -99,8 +99,7 @@ fn pod(decision: &PodDecision) -> Value {
 
 fn changes(case: Case) -> String {
     let Changes {
-        created,
-        node: _,
+        at,
         pods,
         gone,
         host,
@@ -123,7 +122,7 @@ fn changes(case: Case) -> String {
         HostChange::Keep => json!("keep"),
     };
     let all = json!({
-        "created": created,
+        "created": at.wall,
         "pods": pods.iter().map(pod).collect::<Vec<_>>(),
         "gone": gone.collect::<BTreeMap<_, _>>(),
         "host": host,

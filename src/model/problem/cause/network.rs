@@ -25,6 +25,7 @@ causes! {
         Surplus => Surplus,
         DuplicateAddress => AddressConflict,
         LifetimeOver => Unsupported,
+        Leased { more: usize } => Leased,
     }
 }
 
