@@ -15,6 +15,7 @@ use crate::matching::at_risk::{self, PodDrivers};
 use crate::model::{IfName, NodeIdentity, PodId, PodSummary, Problem};
 use crate::plan::{Plan, PodVerdict};
 use crate::progress::{Listener, Progress, Stage};
+use crate::records::fallback::{Completion, Fallback};
 use crate::records::stored::{last_success, load, shown};
 use crate::records::survey::{Surveyed, survey};
 use crate::refusal::Refusal;
@@ -149,7 +150,11 @@ fn examine(
 ) -> Result<(Readiness, Passing), Refusal> {
     let stored = load(store, check.selection)?;
     let mut problems = node::folder(store);
-    let mut surveyed = survey(inventory, stored, check.selection, store)?;
+    let completion = Completion {
+        fallback: Fallback::GenerationsAndCache,
+        ..Completion::NONE
+    };
+    let mut surveyed = survey(inventory, stored, check.selection, store, completion)?;
     surveyed.read_unmatched();
     problems.append(&mut surveyed.problems);
     problems.extend(of_node(check, store, &surveyed));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{CheckState, CheckedPod};
 use crate::model::problem::{CheckCause, Object};
-use crate::model::{NodeState, PodId, PodSummary, Problem, Severity};
+use crate::model::{Loss, NodeState, PodId, PodSummary, Problem, Severity};
 use crate::plan::{PodVerdict, snapshot_quality};
 use crate::records::matched::Matched;
 use crate::records::rejected::Rejected;
@@ -146,9 +146,10 @@ impl PodChecks<'_> {
                 state = CheckState::Failed;
                 problems.push(problem);
             }
-            PodVerdict::Lost(link) => {
+            PodVerdict::Lost(Loss { link, what }) => {
                 state = CheckState::Degraded;
-                problems.push(CheckCause::LinkLost.error(link));
+                let generation = None;
+                problems.push(CheckCause::Lost { what, generation }.error(link));
             }
             PodVerdict::Drifted => {
                 state = CheckState::Drifted;

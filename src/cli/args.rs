@@ -14,6 +14,7 @@ use crate::inventory::selectors;
 use crate::matching::Selection;
 use crate::model::{Bytes, ConflictProbe, IfName};
 use crate::records::contest::CNI_CACHE;
+use crate::records::fallback::Fallback;
 use crate::records::prepare::{RecordSource, SurveyRequest};
 use crate::refusal::Refusal;
 use crate::runtime::{RuntimeConfig, Which};
@@ -107,7 +108,7 @@ fn endpoint(text: &str) -> Result<PathBuf, String> {
 /// What a restore works from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum RestoreSource {
-    /// The checkpoints that netfix wrote or imported.
+    /// The checkpoints that netfix wrote or imported, and those of earlier generations.
     Checkpoints,
     /// The results that libcni cached when it created the pods.
     CniCache,
@@ -116,10 +117,11 @@ pub enum RestoreSource {
 /// What a restore works from, and the runtimes that it needs for that.
 #[derive(Debug, Clone, Args)]
 pub struct SourceArgs {
-    /// Restore from this source
-    #[arg(long, help_heading = SOURCE, value_enum, value_name = "SOURCE", default_value_t = RestoreSource::Checkpoints)]
-    pub source: RestoreSource,
-    /// libcni's cache: for --source cni-cache, and to find out which of two pods an address belongs to
+    /// Restore from this source alone [default: the checkpoints; for a pod without a usable one those of an earlier
+    /// generation, then libcni's cache]
+    #[arg(long, help_heading = SOURCE, value_enum, value_name = "SOURCE")]
+    pub source: Option<RestoreSource>,
+    /// libcni's cache: for pods without a checkpoint, and to find out which of two pods an address belongs to
     #[arg(long, help_heading = SOURCE, value_name = "DIR", default_value = CNI_CACHE)]
     pub cni_cache_dir: PathBuf,
     /// Which runtimes.
@@ -142,12 +144,20 @@ impl RestorePods {
     /// The request for the engine.
     pub(crate) fn request(&self, source: &SourceArgs) -> Result<SurveyRequest, Refusal> {
         let generation = self.pods.generation;
+        let fallback = match (source.source, generation) {
+            (None, None) => Fallback::GenerationsAndCache,
+            (Some(RestoreSource::Checkpoints), None) => Fallback::Generations,
+            (_, Some(_)) | (Some(RestoreSource::CniCache), None) => Fallback::Nothing,
+        };
         Ok(SurveyRequest {
             selection: self.pods.selectors.selection()?,
             source: match source.source {
-                RestoreSource::Checkpoints => RecordSource::Checkpoints { generation },
-                RestoreSource::CniCache => RecordSource::CniCache(source.cni_cache_dir.clone()),
+                None | Some(RestoreSource::Checkpoints) => RecordSource::Checkpoints { generation },
+                Some(RestoreSource::CniCache) => {
+                    RecordSource::CniCache(source.cni_cache_dir.clone())
+                }
             },
+            fallback,
             parent: self.parent.clone(),
             runtimes: source.runtimes.config(),
             cni_cache: source.cni_cache_dir.clone(),

@@ -4,6 +4,7 @@ use crate::cli::DiffArgs;
 use crate::context::Context;
 use crate::progress::{Progress, Stage};
 use crate::records::contest::CNI_CACHE;
+use crate::records::fallback::Fallback;
 use crate::records::prepare::{RecordSource, SurveyRequest, prepare};
 use crate::refusal::Refusal;
 use crate::report::{self, Document};
@@ -14,6 +15,10 @@ pub(super) fn diff(args: &DiffArgs, context: &mut Context) -> Result<Document, R
     let request = SurveyRequest {
         selection: args.pods.selectors.selection()?,
         source: RecordSource::Checkpoints { generation },
+        fallback: match generation {
+            Some(_) => Fallback::Nothing,
+            None => Fallback::GenerationsAndCache,
+        },
         parent: None,
         runtimes: args.runtimes.config(),
         cni_cache: CNI_CACHE.into(),

@@ -89,8 +89,8 @@ fn one(
     if let Some(compared) = compared {
         steps = compared.plan.lines();
         state = State::from(&compared.verdict);
-        if let PodVerdict::Lost(link) = compared.verdict {
-            extra.lost = Some(link);
+        if let PodVerdict::Lost(loss) = compared.verdict {
+            (extra.lost, extra.lost_what) = (Some(loss.link), Some(loss.what));
         }
         let of_plan = compared.plan.problems.into_iter();
         problems.extend(of_plan.map(|problem| problem.of(&info.id)));

@@ -16,8 +16,10 @@ pub mod procfs;
 pub(crate) mod selectors;
 pub(crate) mod visit;
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::mem;
+use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
@@ -25,7 +27,7 @@ use crate::inventory::naming::attribution::{Attribution, contradicted, left_over
 use crate::inventory::naming::sandbox_match::Unfound;
 use crate::inventory::observe::{Host, Pod};
 use crate::kernel::Netns;
-use crate::matching::{Machine, Selection, StoredRecord, Verdict, match_records};
+use crate::matching::{Machine, NetnsKey, Selection, StoredRecord, Verdict, match_records};
 use crate::model::problem::InventoryCause;
 use crate::model::{NetnsIdentity, NodeIdentity, Problem};
 use crate::refusal::Refusal;
@@ -153,15 +155,11 @@ impl Inventory {
 
     /// The facts from which these records are matched with the running pods.
     pub(crate) fn machine(&self, records: &[StoredRecord]) -> Machine {
-        let unproven = records.iter().filter(|record| record.proof.is_none());
         Machine {
             node: self.node.clone(),
             pods: self.pods.iter().map(Pod::facts).collect(),
             closed: self.closed.clone(),
-            leads_to: unproven
-                .flat_map(|record| &record.paths)
-                .filter_map(|path| Some((path.clone(), Netns::open(path).ok()?.key())))
-                .collect(),
+            leads_to: leads_to(records),
         }
     }
 
@@ -199,6 +197,15 @@ impl Inventory {
             answer: answer.clone(),
         })
     }
+}
+
+/// The namespaces to which the paths of those records lead that have no proof.
+pub(crate) fn leads_to(records: &[StoredRecord]) -> BTreeMap<PathBuf, NetnsKey> {
+    let unproven = records.iter().filter(|record| record.proof.is_none());
+    unproven
+        .flat_map(|record| &record.paths)
+        .filter_map(|path| Some((path.clone(), Netns::open(path).ok()?.key())))
+        .collect()
 }
 
 /// The problem of an object that cannot be read.

@@ -8,8 +8,7 @@ use crate::kernel::dump::HostView;
 use crate::kernel::netns::nsid::HostId;
 use crate::kernel::{Error, Socket, ifreq, netns, state};
 use crate::model::problem::InventoryCause;
-use crate::model::{NetState, NetnsIdentity, Problem};
-use crate::plan::snapshot_quality;
+use crate::model::{Link, NetState, NetnsIdentity, Problem};
 
 /// The state of a pod, and the link that it lost while it was read.
 pub(crate) type ObservedPod = Result<(NetState, Option<String>), Error>;
@@ -107,7 +106,7 @@ pub fn observe_pods_twice(pods: &mut [Pod], host: &Host) -> Vec<ObservedPod> {
     visit(pods, |pod| {
         let mut state = pod.observe_inside(host)?;
         sysfs::complete(&mut state.links)?;
-        let torn = ifreq::lost(pod.socket()?, &state.links)?.map(snapshot_quality::what);
+        let torn = ifreq::lost(pod.socket()?, &state.links)?.map(Link::title);
         Ok((state, torn))
     })
     .into_iter()

@@ -75,6 +75,8 @@ pub struct Matching {
     pub verdicts: Vec<Verdict>,
     /// Places of the selected pods that no record is about.
     pub unmatched: Vec<usize>,
+    /// Places of the other pods that no record is about: they may have other names than those that are known.
+    pub unselected: Vec<usize>,
 }
 
 /// What becomes of one record.
@@ -203,12 +205,13 @@ pub fn match_records(
             };
         }
     }
-    let unmatched = (0..machine.pods.len())
-        .filter(|at| !of_pods.contains_key(at) && selection.wants_pod(&machine.pods[*at].info))
-        .collect();
+    let (unmatched, unselected) = (0..machine.pods.len())
+        .filter(|at| !of_pods.contains_key(at))
+        .partition(|at| selection.wants_pod(&machine.pods[*at].info));
     Matching {
         verdicts,
         unmatched,
+        unselected,
     }
 }
 

@@ -9,6 +9,7 @@ mod cni;
 mod host;
 mod input;
 pub(crate) mod link;
+mod loss;
 mod order;
 mod output;
 mod pod;

@@ -6,28 +6,7 @@ use crate::model::problem::SnapshotCause;
 use crate::model::text::escape;
 use crate::model::{Hardware, IfName, Indexed, Link, LinkKind, NetState, Parent, Problem};
 use crate::plan::link::diff;
-
-/// What a pod has lost since its good checkpoint: a whole link, its being up, or all its addresses.
-#[must_use]
-pub fn loss(good: &NetState, now: &NetState) -> Option<String> {
-    let (then, now) = (Indexed::new(good), Indexed::new(now));
-    let has_addresses = |state: &Indexed<'_>, link: &Link| {
-        let mut addresses = state.addresses_of(&link.name).iter();
-        addresses.any(|address| !address.comes_by_itself())
-    };
-    let is_lost = |link: &&Link| {
-        let present = now.link(&link.name);
-        present.is_none_or(|now| link.flags.up && !now.flags.up)
-            || (has_addresses(&then, link) && !has_addresses(&now, link))
-    };
-    good.links_but_loopback().find(is_lost).map(what)
-}
-
-/// A link with its kind, as messages name it.
-#[must_use]
-pub fn what(link: &Link) -> String {
-    format!("{} {}", link.kind.name(), link.name)
-}
+pub use crate::plan::loss::loss;
 
 /// What a driver reload would take from a pod and netfix could not restore.
 #[must_use]
@@ -58,7 +37,7 @@ fn unsupported(state: &NetState) -> Vec<Problem> {
     let links = state
         .links
         .iter()
-        .filter_map(|link| Some(lost_for_good(link)?.error(what(link))));
+        .filter_map(|link| Some(lost_for_good(link)?.error(link.title())));
     let others = state
         .unsupported
         .iter()
@@ -80,7 +59,7 @@ fn traffic(state: &NetState, is_lost: impl Fn(&Link) -> bool) -> Vec<Problem> {
     let mut problems = Vec::new();
     for link in state.links.iter().filter(|link| is_lost(link)) {
         for lost in &link.traffic.lost {
-            let (object, what) = (what(link), escape(&lost.what));
+            let (object, what) = (link.title(), escape(&lost.what));
             let cause = if lost.is_program {
                 SnapshotCause::ProgramCannotBeRestored { what }
             } else {
@@ -101,7 +80,7 @@ fn devices_inside(state: &NetState) -> impl Iterator<Item = Problem> {
             let is_known = link.hardware.as_ref().is_some_and(Hardware::is_known);
             link.kind == LinkKind::Physical && !is_known
         })
-        .map(|link| SnapshotCause::DeviceInPod.error(what(link)))
+        .map(|link| SnapshotCause::DeviceInPod.error(link.title()))
 }
 
 /// What a driver reload would take from the host and netfix could not restore: a warning, because no pod is lost by it.

@@ -1,6 +1,6 @@
 //! When a pod is in sync with its checkpoint, when it has drifted, and when it is lost: the one rule for all commands.
 
-use crate::model::{NetState, Problem, State};
+use crate::model::{Loss, NetState, Problem, State};
 use crate::plan::{Plan, snapshot_quality};
 
 /// A running pod beside its checkpoint.
@@ -10,8 +10,8 @@ pub enum PodVerdict {
     InSync,
     /// A restore would change the pod now or once a link has carrier, or there is a difference that it cannot remove.
     Drifted,
-    /// This link is gone or down, or has lost all its addresses.
-    Lost(String),
+    /// The pod has not all that carried its network.
+    Lost(Loss),
     /// The pod could not be observed, for this reason.
     Unknown(Problem),
 }
@@ -21,8 +21,8 @@ impl PodVerdict {
     /// object, which a restore keeps, is no drift.
     #[must_use]
     pub fn new(wanted: &NetState, now: &NetState, plan: &Plan) -> Self {
-        if let Some(link) = snapshot_quality::loss(wanted, now) {
-            return Self::Lost(link);
+        if let Some(loss) = snapshot_quality::loss(wanted, now) {
+            return Self::Lost(loss);
         }
         let has_steps = !plan.steps.is_empty() || !plan.later.is_empty();
         if has_steps || plan.findings().next().is_some() {

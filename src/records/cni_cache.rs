@@ -1,20 +1,21 @@
-//! `--source cni-cache`: reads libcni's cache, and pairs its entries with the running pods that they are about.
+//! Reads libcni's cache, and pairs its entries with the running pods that they are about: all of them with `--source cni-cache`, else
+//! those that have no other record.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::cni::{self, CacheEntry};
-use crate::inventory::Inventory;
 use crate::inventory::observe::Pod;
+use crate::inventory::{Inventory, leads_to};
 use crate::matching::{
     Machine, PodFacts, Rejection, Selection, StoredRecord, Verdict, match_records,
 };
 use crate::model::pod::cni_result::CniResult;
 use crate::model::pod::partial::Attachment;
 use crate::model::problem::ForeignCause;
-use crate::model::{Checkpoint, IfName, Partial, PodInfo, PodSummary, Problem};
-use crate::records::matched::Matched;
-use crate::records::pair::{Paired, take};
+use crate::model::{Checkpoint, IfName, NodeIdentity, Partial, PodInfo, PodSummary, Problem};
+use crate::records::matched::{Matched, RecordOrigin};
+use crate::records::pair::{Damaged, Paired, take};
 use crate::records::rejected::{Reason, Rejected};
 use crate::refusal::Refusal;
 use crate::runtime::RuntimeAnswer;
@@ -30,7 +31,14 @@ pub(crate) struct Cache {
 }
 
 /// The object of problems of the whole cache.
-const CACHE: &str = "cni-cache";
+pub(super) const CACHE: &str = "cni-cache";
+
+/// What the cache has of one running pod.
+pub(super) struct CachedPod {
+    pub info: PodInfo,
+    pub problems: Vec<Problem>,
+    partial: Partial,
+}
 
 /// Reads it, or refuses where there is none.
 pub(crate) fn read(folder: &Path) -> Result<Cache, Refusal> {
@@ -140,35 +148,79 @@ fn ambiguous(machine: &Machine, pod: usize, all: &[usize], records: &[StoredReco
     }
 }
 
-impl Paired {
-    fn use_entries(&mut self, entries: Vec<CacheEntry>, pod: Pod) {
-        let info = info(&entries, &pod.info);
-        let (partial, problems) = partial(entries, &info);
-        let Some(first) = partial.attachments.first() else {
-            return self.rejected.push(Rejected {
-                pod: PodSummary::bare(&info, Some(&pod.netns.path)),
-                reason: Reason::Unusable(problems),
-            });
+impl Cache {
+    /// The places of the pods that entries are about, each with the sandbox of these.
+    pub(super) fn find(&self, node: &NodeIdentity, pods: &[&Pod]) -> Vec<(usize, Option<String>)> {
+        let groups = self.sandboxes.values();
+        let records: Vec<StoredRecord> = groups.map(|entries| record(entries)).collect();
+        let machine = Machine {
+            node: node.clone(),
+            pods: pods.iter().map(|pod| pod.facts()).collect(),
+            closed: Vec::new(),
+            leads_to: leads_to(&records),
         };
-        self.problems.extend(problems);
+        let matching = match_records(&records, &machine, &Selection::everything());
+        let verdicts = self.sandboxes.keys().zip(matching.verdicts);
+        verdicts
+            .filter_map(|(sandbox, verdict)| match verdict {
+                Verdict::Matched(at) => Some((at, sandbox.clone())),
+                Verdict::Rejected(_) | Verdict::NotSelected => None,
+            })
+            .collect()
+    }
+
+    /// Takes what it has of a sandbox, for the pod that runs there.
+    pub(super) fn take(&mut self, sandbox: &Option<String>, running: &PodInfo) -> CachedPod {
+        let entries = self.sandboxes.remove(sandbox).unwrap_or_default();
+        CachedPod::new(entries, running)
+    }
+}
+
+impl CachedPod {
+    fn new(entries: Vec<CacheEntry>, running: &PodInfo) -> Self {
+        let info = info(&entries, running);
+        let (partial, problems) = partial(entries, &info);
+        Self {
+            info,
+            problems,
+            partial,
+        }
+    }
+
+    /// Whether netfix can create one of its interfaces.
+    pub(super) fn can_be_made(&self) -> bool {
+        let mut attachments = self.partial.attachments.iter();
+        attachments.any(Attachment::can_be_made)
+    }
+
+    /// As the record of that pod; `None` where it names no interface that netfix can use.
+    pub(super) fn matched(self, pod: Pod) -> Option<Matched> {
         let checkpoint = Checkpoint {
             netns: pod.netns.path.as_path().into(),
-            podname: info.name.clone().unwrap_or_default(),
-            sandbox: info.sandbox.clone().unwrap_or_default(),
-            ifname: first.ifname.clone(),
+            podname: self.info.name.clone().unwrap_or_default(),
+            sandbox: self.info.sandbox.clone().unwrap_or_default(),
+            ifname: self.partial.attachments.first()?.ifname.clone(),
             result: CniResult::default(),
             netfix: None,
         };
-        self.matched.push(Matched {
-            info,
-            checkpoint,
-            whole: None,
-            pod,
-            age: 0,
-            partial: Some(partial),
-            withheld: BTreeSet::new(),
-            contested: Vec::new(),
-        });
+        Some(Matched {
+            partial: Some(self.partial),
+            ..Matched::new(self.info, (checkpoint, None), pod, RecordOrigin::CniCache)
+        })
+    }
+}
+
+impl Paired {
+    fn use_entries(&mut self, entries: Vec<CacheEntry>, pod: Pod) {
+        let cached = CachedPod::new(entries, &pod.info);
+        if cached.partial.attachments.is_empty() {
+            return self.rejected.push(Rejected {
+                pod: PodSummary::bare(&cached.info, Some(&pod.netns.path)),
+                reason: Reason::Unusable(cached.problems),
+            });
+        }
+        self.problems.extend(cached.problems.iter().cloned());
+        self.matched.extend(cached.matched(pod));
     }
 
     /// Reports a file that cannot be used, with its pod if the file name identifies one.
@@ -194,9 +246,12 @@ impl Paired {
         }
         if let Some(info) = running.iter().map(|pod| &pod.info).find(is_of) {
             if selection.wants_pod(info) {
-                self.problems.push(error.problem().of(&info.id));
+                let problem = error.problem().of(&info.id);
                 if self.unmatched.iter().any(|pod| pod.info.id == info.id) {
-                    self.damaged.push(info.clone());
+                    let info = info.clone();
+                    self.damaged.push(Damaged { info, problem });
+                } else {
+                    self.problems.push(problem);
                 }
             }
             return;

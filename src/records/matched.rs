@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use crate::cni;
 use crate::inventory::observe::{Host, Pod};
 use crate::kernel::Error;
 use crate::kernel::conf::{sysctl, sysfs};
@@ -12,8 +13,8 @@ use crate::model::{
     Checkpoint, Claim, IfName, Link, NetState, Partial, PodInfo, PodSummary, Problem, interfaces,
 };
 use crate::plan::{self, HostLinks, Observed, Plan};
-use crate::records::stored::summary_of;
-use crate::store::Whole;
+use crate::records::stored::{age, summary_of};
+use crate::store::{Light, Whole};
 
 impl AsMut<Pod> for Matched {
     fn as_mut(&mut self) -> &mut Pod {
@@ -21,11 +22,23 @@ impl AsMut<Pod> for Matched {
     }
 }
 
+/// Where a record comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RecordOrigin {
+    /// What the command was to read.
+    Requested,
+    /// A generation, where the present checkpoint is missing or cannot be read.
+    Generation(u64),
+    /// libcni's cache.
+    CniCache,
+}
+
 /// A checkpoint and the running pod that it describes.
 #[derive(Debug)]
 pub(crate) struct Matched {
     pub info: PodInfo,
     pub checkpoint: Checkpoint,
+    pub origin: RecordOrigin,
     /// The whole of a large checkpoint that was read in part.
     pub whole: Option<Whole>,
     pub pod: Pod,
@@ -40,6 +53,34 @@ pub(crate) struct Matched {
 }
 
 impl Matched {
+    pub(super) fn new(
+        info: PodInfo,
+        (checkpoint, whole): Light,
+        pod: Pod,
+        origin: RecordOrigin,
+    ) -> Self {
+        let extension = checkpoint.netfix.as_ref();
+        Self {
+            age: extension.map_or(0, |extension| age(&extension.stamp())),
+            partial: match extension {
+                Some(_) => None,
+                None => Some(cni::of_origin(&checkpoint)),
+            },
+            withheld: BTreeSet::new(),
+            contested: Vec::new(),
+            info,
+            checkpoint,
+            origin,
+            whole,
+            pod,
+        }
+    }
+
+    /// Whether a record from elsewhere is used for it.
+    pub(crate) fn is_from_elsewhere(&self) -> bool {
+        self.origin != RecordOrigin::Requested
+    }
+
     /// Reads the pod's namespace, in which the calling thread must be, and from its sysfs only what its record has: mounting one
     /// takes as long as all the rest.
     pub(crate) fn observe_inside(&mut self, host: &Host) -> Result<NetState, Error> {

@@ -2,6 +2,7 @@
 
 pub(crate) mod cni_cache;
 pub(crate) mod contest;
+pub(crate) mod fallback;
 pub(crate) mod import;
 mod late_query;
 pub(crate) mod matched;

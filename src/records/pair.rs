@@ -1,17 +1,15 @@
 //! Pairs checkpoints with the running pods that they are about, and finds why others are not used.
 
-use std::collections::BTreeSet;
+use std::mem;
 
-use crate::cni;
 use crate::inventory::Inventory;
 use crate::inventory::observe::Pod;
 use crate::matching::{Machine, Rejection, Selection, StoredRecord, Verdict, match_records};
 use crate::model::problem::MatchingCause;
-use crate::model::{Checkpoint, PodInfo, Problem};
-use crate::records::matched::Matched;
+use crate::model::{Checkpoint, PodId, PodInfo, Problem};
+use crate::records::matched::{Matched, RecordOrigin};
 use crate::records::rejected::{Reason, Rejected};
-use crate::records::stored::{Stored, age, summary_of};
-use crate::store::Light;
+use crate::records::stored::{Stored, summary_of};
 
 /// Records and running pods, paired.
 #[derive(Debug, Default)]
@@ -19,10 +17,31 @@ pub(crate) struct Paired {
     pub matched: Vec<Matched>,
     pub rejected: Vec<Rejected>,
     pub unmatched: Vec<Pod>,
-    pub damaged: Vec<PodInfo>,
+    /// Running pods that no record is about and that are not selected by the names that are known.
+    pub unselected: Vec<Pod>,
+    pub damaged: Vec<Damaged>,
     /// Files that cannot be read and are of unknown pods.
     pub damaged_files: usize,
     pub problems: Vec<Problem>,
+}
+
+/// A pod whose record cannot be read.
+#[derive(Debug)]
+pub(crate) struct Damaged {
+    pub info: PodInfo,
+    /// Why.
+    pub problem: Problem,
+}
+
+impl Paired {
+    /// Another record is used for a pod: one that cannot be read is no error.
+    pub(super) fn forgive(&mut self, id: &PodId) {
+        let damaged = mem::take(&mut self.damaged).into_iter();
+        let (forgiven, others): (Vec<_>, _) = damaged.partition(|one| one.info.id == *id);
+        self.damaged = others;
+        let problems = forgiven.into_iter().map(|one| one.problem.demoted());
+        self.problems.extend(problems);
+    }
 }
 
 /// Pairs checkpoints with the pods that they are about, and takes the pods out of the inventory.
@@ -31,10 +50,13 @@ pub(crate) fn pair(stored: Stored, inventory: &mut Inventory, selection: &Select
     let machine = inventory.machine(&records);
     let matching = match_records(&records, &machine, selection);
     let mut pods: Vec<Option<Pod>> = inventory.pods.drain(..).map(Some).collect();
+    let damaged = stored.damaged.into_iter().zip(stored.problems);
     let mut paired = Paired {
         unmatched: take(&mut pods, matching.unmatched),
-        damaged: stored.damaged,
-        problems: stored.problems,
+        unselected: take(&mut pods, matching.unselected),
+        damaged: damaged
+            .map(|(info, problem)| Damaged { info, problem })
+            .collect(),
         ..Paired::default()
     };
     let mut whole = stored.whole;
@@ -56,7 +78,9 @@ pub(crate) fn pair(stored: Stored, inventory: &mut Inventory, selection: &Select
             }),
             Verdict::Matched(at) => {
                 if let Some(pod) = pods[at].take() {
-                    paired.matched.push(matched(info, (checkpoint, whole), pod));
+                    let origin = RecordOrigin::Requested;
+                    let matched = Matched::new(info, (checkpoint, whole), pod, origin);
+                    paired.matched.push(matched);
                 }
             }
         }
@@ -70,23 +94,6 @@ pub(crate) fn take(pods: &mut [Option<Pod>], places: Vec<usize>) -> Vec<Pod> {
         .into_iter()
         .filter_map(|at| pods[at].take())
         .collect()
-}
-
-fn matched(info: PodInfo, (checkpoint, whole): Light, pod: Pod) -> Matched {
-    let extension = checkpoint.netfix.as_ref();
-    Matched {
-        age: extension.map_or(0, |extension| age(&extension.stamp())),
-        partial: match extension {
-            Some(_) => None,
-            None => Some(cni::of_origin(&checkpoint)),
-        },
-        withheld: BTreeSet::new(),
-        contested: Vec::new(),
-        info,
-        checkpoint,
-        whole,
-        pod,
-    }
 }
 
 /// Why a checkpoint is not used.

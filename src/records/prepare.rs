@@ -1,16 +1,18 @@
 //! From a request to the surveyed pods.
 
+use std::collections::BTreeSet;
 use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::thread;
 
 use crate::inventory::Inventory;
-use crate::matching::Selection;
+use crate::matching::{NetnsKey, Selection};
 use crate::model::pod::by_netns::ByNetns;
 use crate::model::problem::{ForeignCause, MatchingCause};
 use crate::model::{Checkpoint, IfName, NodeState, Problem};
 use crate::records::cni_cache;
 use crate::records::contest;
+use crate::records::fallback::{Completion, Fallback};
 use crate::records::stored::{Stored, load_light, load_node};
 use crate::records::survey::{Records, SourceContents, Surveyed, survey_from};
 use crate::refusal::Refusal;
@@ -22,6 +24,8 @@ use crate::store::Store;
 pub(crate) struct SurveyRequest {
     pub selection: Selection,
     pub source: RecordSource,
+    /// What completes the source.
+    pub fallback: Fallback,
     /// The parent of interfaces for which their source names none.
     pub parent: Option<IfName>,
     pub runtimes: RuntimeConfig,
@@ -42,6 +46,17 @@ pub(crate) enum RecordSource {
 
 /// Surveys what a request needs, and refuses it if its source cannot be read.
 pub(crate) fn prepare(request: &SurveyRequest, store: &Store) -> Result<Surveyed, Refusal> {
+    prepare_with(request, request.fallback, &BTreeSet::new(), store)
+}
+
+/// Surveys what a request needs, with a part of what may complete its source; `recovered` are the pods that this run has
+/// restored by that.
+pub(crate) fn prepare_with(
+    request: &SurveyRequest,
+    fallback: Fallback,
+    recovered: &BTreeSet<NetnsKey>,
+    store: &Store,
+) -> Result<Surveyed, Refusal> {
     let selection = &request.selection;
     // Side by side: a pod of tens of thousands of routes has a large file.
     let (contents, inventory) = thread::scope(|scope| {
@@ -61,8 +76,13 @@ pub(crate) fn prepare(request: &SurveyRequest, store: &Store) -> Result<Surveyed
         store,
         cni_cache: &request.cni_cache,
     };
+    let completion = Completion {
+        fallback,
+        recovered,
+        runtimes: Some(&request.runtimes),
+    };
     let parent = request.parent.as_ref();
-    let mut surveyed = survey_from(inventory, contents, parent, selection, sources)?;
+    let mut surveyed = survey_from(inventory, contents, parent, selection, sources, completion)?;
     let has_matched = !surveyed.matched.is_empty();
     if !has_matched && surveyed.rejected.is_empty() && surveyed.damaged.is_empty() {
         surveyed.problems.push(nothing_stored(request));

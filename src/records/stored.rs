@@ -20,7 +20,7 @@ pub(crate) struct Stored {
     pub checkpoints: Vec<(PodInfo, Checkpoint)>,
     /// Selected pods whose checkpoint cannot be read.
     pub damaged: Vec<PodInfo>,
-    /// Why.
+    /// Why, in the same order.
     pub problems: Vec<Problem>,
     /// The rest of large checkpoints that were read in part.
     pub whole: BTreeMap<PodId, Whole>,

@@ -2,6 +2,7 @@
 //! host's state under them. Whatever can be refused is refused here, before the first change.
 
 use std::collections::BTreeSet;
+use std::mem;
 use std::path::Path;
 use std::slice;
 
@@ -20,7 +21,8 @@ use crate::records::cni_cache;
 use crate::records::cni_cache::Cache;
 use crate::records::contest;
 use crate::records::contest::CNI_CACHE;
-use crate::records::matched::Matched;
+use crate::records::fallback::{Completion, Fallback, FallbackSearch};
+use crate::records::matched::{Matched, RecordOrigin};
 use crate::records::pair::{Paired, pair};
 use crate::records::rejected::{Reason, Rejected};
 use crate::records::stored::{Stored, age, load_node};
@@ -49,6 +51,8 @@ pub(crate) struct Surveyed {
     /// Claims of pods without a record that others make too.
     pub contested: Vec<Problem>,
     pub problems: Vec<Problem>,
+    /// Whether libcni's cache, which was not to be used yet, has a pod that has lost everything.
+    pub is_in_cache: bool,
     /// What the container runtimes reported; `None` when they were not queried.
     pub(super) answer: Option<RuntimeAnswer>,
 }
@@ -91,6 +95,11 @@ impl AsMut<Pod> for Unmatched {
 }
 
 impl Unmatched {
+    /// Whether it has links beside the loopback device, as far as they could be read.
+    pub(crate) fn has_interfaces(&self) -> bool {
+        self.state.links_but_loopback().next().is_some()
+    }
+
     pub(crate) fn problem(&self) -> Option<Problem> {
         let path = self.pod.netns.shown();
         let problem = match self.finding {
@@ -123,6 +132,7 @@ pub(crate) fn survey(
     stored: Stored,
     selection: &Selection,
     store: &Store,
+    completion: Completion<'_>,
 ) -> Result<Surveyed, Refusal> {
     let mut problems = Vec::new();
     let contents = SourceContents {
@@ -132,7 +142,7 @@ pub(crate) fn survey(
     };
     let cni_cache = Path::new(CNI_CACHE);
     let sources = contest::Sources { store, cni_cache };
-    survey_from(inventory, contents, None, selection, sources)
+    survey_from(inventory, contents, None, selection, sources, completion)
 }
 
 /// Surveys what a source has beside the inventory; `parent` is that of interfaces for which the source names none.
@@ -142,29 +152,53 @@ pub(crate) fn survey_from(
     parent: Option<&IfName>,
     selection: &Selection,
     sources: contest::Sources<'_>,
+    completion: Completion<'_>,
 ) -> Result<Surveyed, Refusal> {
     let SourceContents {
         records,
         node: node_state,
         mut problems,
     } = contents;
-    let recorded = node_state.as_ref().map(|recorded| &recorded.state);
-    let by_plugins = matches!(records, Records::Cache(_));
-    let parents = AssumedParent::new(parent, by_plugins, recorded, &inventory.host.state)?;
     problems.append(&mut inventory.problems);
     let mut paired = match records {
         Records::Stored(stored) => pair(stored, &mut inventory, selection),
         Records::Cache(cache) => cni_cache::pair(cache, &mut inventory, selection),
     };
     let Inventory {
-        node, host, answer, ..
+        node,
+        host,
+        mut answer,
+        ..
     } = inventory;
-    problems.append(&mut paired.problems);
-    let partials = paired.matched.iter_mut().filter_map(|m| m.partial.as_mut());
-    problems.extend(parents.assign(partials.flat_map(|partial| &mut partial.attachments)));
+    // The user may have named a pod as only a record does that is not at hand yet.
+    let is_by_name = completion.fallback != Fallback::Nothing
+        && paired.matched.is_empty()
+        && paired.unmatched.is_empty();
+    if is_by_name {
+        paired.unmatched = mem::take(&mut paired.unselected);
+    }
     let mut unmatched = unmatched(&mut paired, &host, node_state.as_ref());
     let known: Vec<_> = paired.matched.iter().map(|matched| &matched.info).collect();
     mark_private(&mut unmatched, &known, answer.as_ref());
+    let search = FallbackSearch {
+        completion,
+        selection,
+        sources,
+        node: &node,
+        recorded: node_state.as_ref(),
+        paired: &mut paired,
+        unmatched: &mut unmatched,
+        answer: &mut answer,
+    };
+    let is_in_cache = search.run();
+    if is_by_name {
+        unmatched.clear();
+    }
+    problems.append(&mut paired.problems);
+    problems.extend(paired.damaged.iter().map(|one| one.problem.clone()));
+    let recorded = node_state.as_ref().map(|recorded| &recorded.state);
+    let matched = &mut paired.matched;
+    problems.extend(assume_parents(matched, parent, recorded, &host.state)?);
     let baseline = baseline(node_state.as_ref(), &paired.matched, selection, &host);
     if let Some(partial) = paired.matched.iter().find(|m| m.partial.is_some()) {
         let source = &partial.info.source;
@@ -185,12 +219,33 @@ pub(crate) fn survey_from(
         matched: paired.matched,
         rejected: paired.rejected,
         unmatched,
-        damaged: paired.damaged,
+        damaged: paired.damaged.into_iter().map(|one| one.info).collect(),
         damaged_files: paired.damaged_files,
         contested,
         problems,
+        is_in_cache,
         answer,
     })
+}
+
+/// Gives the interfaces of incomplete records their parent where the record names none. Only libcni's entries have one then: that
+/// of the host's default route.
+fn assume_parents(
+    matched: &mut [Matched],
+    parent: Option<&IfName>,
+    recorded: Option<&NetState>,
+    host: &NetState,
+) -> Result<Vec<Problem>, Problem> {
+    let mut problems = Vec::new();
+    for by_plugins in [false, true] {
+        let parents = AssumedParent::new(parent, by_plugins, recorded, host)?;
+        let of_them = matched
+            .iter_mut()
+            .filter(|one| (one.origin == RecordOrigin::CniCache) == by_plugins);
+        let partials = of_them.filter_map(|one| one.partial.as_mut());
+        problems.extend(parents.assign(partials.flat_map(|partial| &mut partial.attachments)));
+    }
+    Ok(problems)
 }
 
 /// What missing records mean: a pod without any interface may have lost it.
@@ -201,7 +256,7 @@ fn unmatched(paired: &mut Paired, host: &Host, recorded: Option<&NodeState>) -> 
     let mut unmatched = Vec::with_capacity(pods.len());
     for (pod, state) in pods.into_iter().zip(states) {
         let id = &pod.info.id;
-        let is_damaged = paired.damaged.iter().any(|info| info.id == *id);
+        let is_damaged = paired.damaged.iter().any(|one| one.info.id == *id);
         let is_rejected = paired.rejected.iter().any(|one| one.pod.info.id == *id);
         let was_empty = known_empty.iter().any(|known| known.is_same(&pod.identity));
         let is_bare = state

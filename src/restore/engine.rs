@@ -13,6 +13,7 @@ use crate::model::Bytes;
 use crate::model::text::join;
 use crate::plan::{HostLinks, Step};
 use crate::records::contest::CNI_CACHE;
+use crate::records::fallback::Fallback;
 use crate::records::prepare::{RecordSource, SurveyRequest, prepare};
 use crate::records::survey::Surveyed;
 use crate::refusal::Refusal;
@@ -96,6 +97,7 @@ fn survey(state_dir: PathBuf, netns: &str) -> Result<Surveyed, Refusal> {
     let request = SurveyRequest {
         selection: Selection::new(&[(Bytes::from(netns), None)], &[])?,
         source: RecordSource::Checkpoints { generation: None },
+        fallback: Fallback::Nothing,
         parent: None,
         runtimes: RuntimeConfig {
             which: Which::None,

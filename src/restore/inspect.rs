@@ -7,6 +7,7 @@ use crate::kernel::state;
 use crate::matching::Selection;
 use crate::model::{Checkpoint, NetState, PodInfo, Problem};
 use crate::plan::{HostLinks, PodVerdict, Step};
+use crate::records::fallback::Completion;
 use crate::records::matched::Matched;
 use crate::records::rejected::{Reason, Rejected};
 use crate::records::stored::Stored;
@@ -58,7 +59,7 @@ fn survey_one(
         checkpoints: vec![(info.clone(), checkpoint.clone())],
         ..Stored::default()
     };
-    survey(inventory, stored, &selection, store)
+    survey(inventory, stored, &selection, store, Completion::NONE)
 }
 
 impl Inspected {

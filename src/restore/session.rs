@@ -15,7 +15,8 @@ use crate::model::Problem;
 use crate::model::problem::RestoreCause;
 use crate::plan::HostLinks;
 use crate::progress::{Listener, Progress, Stage, Wait};
-use crate::records::prepare::{SurveyRequest, prepare};
+use crate::records::fallback::Fallback;
+use crate::records::prepare::{SurveyRequest, prepare_with};
 use crate::records::stored::shown;
 use crate::records::survey::{Surveyed, Unrestorable};
 use crate::refusal::Refusal;
@@ -46,8 +47,9 @@ pub(crate) fn run(
     let permit = guard
         .as_ref()
         .map_or(Permit::NoStateDirectory, Permit::locked);
-    let restore = |limit: WaitLimit<'_>, progress: &mut dyn Listener| {
-        carry_out(request, limit, permit, store, progress)
+    let mut recovered = BTreeSet::new();
+    let mut restore = |limit: WaitLimit<'_>, progress: &mut dyn Listener| {
+        carry_out(request, limit, permit, store, &mut recovered, progress)
     };
     let restored = restore(WaitLimit::new(limits, None), progress)?;
     if limits.settle.is_zero() || restored.host.is_none() {
@@ -58,21 +60,46 @@ pub(crate) fn run(
 }
 
 /// Restores. Where the parents of the pods' links were lost again meanwhile, it begins again: a driver may reset twice.
+/// `recovered` are the pods that this run has restored by a record from elsewhere, and receives more.
 pub(crate) fn carry_out(
     request: &SurveyRequest,
     limit: WaitLimit<'_>,
     permit: Permit<'_>,
     store: &Store,
+    recovered: &mut BTreeSet<NetnsKey>,
     progress: &mut dyn Listener,
 ) -> Result<Restored, Refusal> {
-    let (mut restored, mut parents) = once(request, limit, permit, store, progress)?;
+    let mut attempt = |fallback: Fallback, progress: &mut dyn Listener| {
+        let surveyed = prepare_with(request, fallback, recovered, store)?;
+        let from_elsewhere = surveyed
+            .matched
+            .iter()
+            .filter(|one| one.is_from_elsewhere());
+        recovered.extend(from_elsewhere.map(|one| one.pod.netns.key()));
+        once(surveyed, &request.runtimes, limit, permit, progress)
+    };
+    let mut fallback = request.fallback.before_queries();
+    let Attempt {
+        mut restored,
+        mut parents,
+        is_in_cache,
+    } = attempt(fallback, progress)?;
+    if is_in_cache {
+        // Now that no other pod waits for the answer of a runtime.
+        fallback = request.fallback;
+        let late = attempt(fallback, progress)?;
+        restored = restored.then(late.restored);
+        parents = late.parents;
+    }
     let mut times = 1;
     while parents != ParentChange::Same && times <= AGAIN {
-        let (again, now) = once(request, limit, permit, store, progress)?;
-        let problem = again.lost_again_after(&restored, parents == ParentChange::Lost);
-        restored = restored.then(again);
+        let again = attempt(fallback, progress)?;
+        let problem = again
+            .restored
+            .lost_again_after(&restored, parents == ParentChange::Lost);
+        restored = restored.then(again.restored);
         restored.problems.extend(problem);
-        parents = now;
+        parents = again.parents;
         times += 1;
     }
     if parents != ParentChange::Same {
@@ -82,15 +109,23 @@ pub(crate) fn carry_out(
     Ok(restored)
 }
 
-/// Surveys and restores once; returns also how the parents of the pods' links changed meanwhile.
+/// One survey and restore.
+struct Attempt {
+    restored: Restored,
+    /// How the parents of the pods' links changed meanwhile.
+    parents: ParentChange,
+    /// Whether libcni's cache, which was not used, has a pod that has lost everything.
+    is_in_cache: bool,
+}
+
+/// Restores what was surveyed.
 fn once(
-    request: &SurveyRequest,
+    mut surveyed: Surveyed,
+    runtimes: &RuntimeConfig,
     limit: WaitLimit<'_>,
     permit: Permit<'_>,
-    store: &Store,
     progress: &mut dyn Listener,
-) -> Result<(Restored, ParentChange), Refusal> {
-    let mut surveyed = prepare(request, store)?;
+) -> Result<Attempt, Refusal> {
     let pods = PodJob::all(mem::take(&mut surveyed.matched));
     // Without a record that may be used here, nothing is changed.
     let done = if pods.is_empty() {
@@ -101,8 +136,11 @@ fn once(
             Refusal::failed(RestoreCause::HostFailed { error }.error("host"))
         })?
     };
-    let parents = done.parents;
-    Ok((sum_up(surveyed, done, &request.runtimes), parents))
+    Ok(Attempt {
+        parents: done.parents,
+        is_in_cache: surveyed.is_in_cache,
+        restored: sum_up(surveyed, done, runtimes),
+    })
 }
 
 /// What the steps of a restore did.

@@ -12,8 +12,8 @@ use crate::model::checkpoint::{Extension, SCHEMA};
 use crate::model::net::stack;
 use crate::model::problem::SnapshotCause;
 use crate::model::{
-    Bytes, Checkpoint, NetState, NetnsIdentity, NodeState, PodId, PodInfo, PodSummary, Problem,
-    Stamp, interfaces,
+    Bytes, Checkpoint, Loss, LossCause, NetState, NetnsIdentity, NodeState, PodId, PodInfo,
+    PodSummary, Problem, Stamp, interfaces,
 };
 use crate::plan::snapshot_quality;
 
@@ -232,10 +232,16 @@ impl Decider<'_> {
             Reading::Torn { state, link } => (state, Some(link)),
         };
         let good = self.stored.best_about(&self.moment.node, &identity, &info);
-        let lost = vanished.or_else(|| snapshot_quality::loss(&good?.state, &state));
+        let lost = match vanished {
+            Some(link) => Some(Loss {
+                link,
+                what: LossCause::LinkGone,
+            }),
+            None => good.and_then(|good| snapshot_quality::loss(&good.state, &state)),
+        };
         Some(match (lost, good) {
             (Some(lost), Some(good)) => self.lost(&info, &path, lost, good),
-            (Some(link), None) => {
+            (Some(Loss { link, .. }), None) => {
                 let problem = SnapshotCause::LinkVanished { link }.error(path.to_string());
                 self.problems.push(problem);
                 PodDecision {
@@ -247,15 +253,17 @@ impl Decider<'_> {
         })
     }
 
-    /// A pod that has lost a link, or all addresses of one: its good checkpoint stays.
+    /// A pod that has lost something: its good checkpoint stays.
     fn lost(
         &mut self,
         info: &PodInfo,
         path: &Bytes,
-        lost: String,
+        Loss { link, what }: Loss,
         good: &Extension,
     ) -> PodDecision {
-        self.problems.push(SnapshotCause::LinkLost.error(lost));
+        let generation = None;
+        self.problems
+            .push(SnapshotCause::Lost { what, generation }.error(link));
         PodDecision {
             pod: PodSummary {
                 interfaces: interfaces(&good.state),

@@ -1,13 +1,13 @@
 //! Generations: earlier states of the files, each a numbered folder.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::schema::load_checkpoint;
 use super::{Store, StoreError, file, lock};
-use crate::model::{NodeState, PodId, Stamp};
+use crate::model::{Checkpoint, NodeState, PodId, Stamp};
 use crate::side_by_side;
 
 /// One generation.
@@ -111,6 +111,52 @@ pub(super) fn same(one: &Path, other: &Path) -> bool {
             && file::is_ours(&b)
             && a.len() == b.len()
             && matches!((file::bytes(one), file::bytes(other)), (Some(a), Some(b)) if a == b))
+}
+
+/// The checkpoints of the generations that can be read, newest first. A file that several generations share is read once, with
+/// the newest of them.
+pub(crate) struct PastCheckpoints<'a> {
+    store: &'a Store,
+    /// The newest is the last.
+    unread: Vec<u64>,
+    /// Device and inode of each file that was read.
+    read: BTreeSet<(u64, u64)>,
+}
+
+impl<'a> PastCheckpoints<'a> {
+    pub(crate) fn new(store: &'a Store) -> Self {
+        let generations = store.generations().unwrap_or_default();
+        Self {
+            store,
+            unread: generations.iter().map(|one| one.number).collect(),
+            read: BTreeSet::new(),
+        }
+    }
+
+    fn unread_in(&mut self, number: u64) -> Option<Vec<(PodId, Checkpoint)>> {
+        let store = self.store.generation(number).ok()?;
+        let mut files = Vec::new();
+        for id in store.ids().ok()? {
+            let path = store.checkpoint_path(&id);
+            let meta = fs::symlink_metadata(&path).ok();
+            if meta.is_some_and(|meta| self.read.insert((meta.dev(), meta.ino()))) {
+                files.push((id, path));
+            }
+        }
+        let load = |(id, path): (PodId, PathBuf)| Some((id, load_checkpoint(&path).ok()?));
+        let loaded = side_by_side::map(files, load);
+        Some(loaded.into_iter().flatten().collect())
+    }
+}
+
+impl Iterator for PastCheckpoints<'_> {
+    type Item = (u64, Vec<(PodId, Checkpoint)>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let number = self.unread.pop()?;
+        let loaded = self.unread_in(number).unwrap_or_default();
+        Some((number, loaded))
+    }
 }
 
 /// The contents of one generation.

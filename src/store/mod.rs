@@ -30,7 +30,7 @@ pub use error::StoreError;
 #[cfg(feature = "fuzzing")]
 pub(crate) use file::with_checksum;
 pub(crate) use file::{publish, replace};
-pub(crate) use generation::{Contents, Generation, GenerationReader};
+pub(crate) use generation::{Contents, Generation, GenerationReader, PastCheckpoints};
 pub(crate) use import::{Content, Foreign, foreign};
 pub(crate) use light::{Light, Whole};
 pub use lock::Guard;

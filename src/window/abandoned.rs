@@ -12,9 +12,10 @@ use crate::inventory::Inventory;
 use crate::matching::Selection;
 use crate::model::problem::CheckCause;
 use crate::model::window::{Phase, PhaseName, WindowPod};
-use crate::model::{PodId, Problem, State, Window};
+use crate::model::{Loss, PodId, Problem, State, Window};
 use crate::plan::PodVerdict;
 use crate::records::contest::CNI_CACHE;
+use crate::records::fallback::Fallback;
 use crate::records::prepare::{RecordSource, SurveyRequest, prepare};
 use crate::records::stored::{Stored, load, load_node};
 use crate::refusal::Refusal;
@@ -211,6 +212,7 @@ fn states(config: &RuntimeConfig, store: &Store) -> Result<PodStates, Refusal> {
     let request = SurveyRequest {
         selection: Selection::everything(),
         source: RecordSource::Checkpoints { generation: None },
+        fallback: Fallback::GenerationsAndCache,
         parent: None,
         runtimes: config.clone(),
         cni_cache: CNI_CACHE.into(),
@@ -232,7 +234,10 @@ fn why(compared: Compared, id: &PodId) -> Vec<Problem> {
     match compared.verdict {
         PodVerdict::InSync => Vec::new(),
         PodVerdict::Unknown(problem) => vec![problem],
-        PodVerdict::Lost(link) => vec![CheckCause::LinkLost.error(link)],
+        PodVerdict::Lost(Loss { link, what }) => {
+            let generation = None;
+            vec![CheckCause::Lost { what, generation }.error(link)]
+        }
         PodVerdict::Drifted => {
             let steps = drift(compared.plan.lines().into_iter(), Some(id));
             let findings = compared.plan.findings().cloned();

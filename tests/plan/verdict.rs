@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use netfix::model::{IfName, NetState};
+use netfix::model::{IfName, Loss, NetState};
 use netfix::plan::{self, HostLinks, Observed, PodVerdict};
 use serde::Deserialize;
 
@@ -36,7 +36,7 @@ fn verdict(case: &Case) -> String {
     match PodVerdict::new(&case.before, &case.now, &plan) {
         PodVerdict::InSync => "in sync\n".to_owned(),
         PodVerdict::Drifted => "drifted\n".to_owned(),
-        PodVerdict::Lost(link) => format!("lost: {link}\n"),
+        PodVerdict::Lost(Loss { link, what }) => format!("lost: {link} {what}\n"),
         PodVerdict::Unknown(problem) => format!("unknown: {problem}\n"),
     }
 }

@@ -1,6 +1,6 @@
 //! The documents of a realistic node: pods of several namespaces on VLANs over an i40e NIC.
 
-use netfix::model::{GatewayAnswer, Interface, PodId, PodInfo, Problem, State, Window};
+use netfix::model::{GatewayAnswer, Interface, LossCause, PodId, PodInfo, Problem, State, Window};
 use netfix::report::{
     CheckStatus, CheckView, Document, Extra, HoldView, KeptView, NodeView, PodView, ReportView,
     RuntimeView, ShowView, Standing, StatusView,
@@ -105,7 +105,8 @@ impl Scene {
         let mut document = answer("show", 0, vec![view]);
         document.extra = Some(Extra::Show(ShowView {
             alive: Some(true),
-            lost: self.lost.then(|| "eth0".to_owned()),
+            lost: self.lost.then(|| "macvlan eth0".to_owned()),
+            lost_what: self.lost.then_some(LossCause::LinkGone),
             written_age: Some(187_300),
             settings: vec!["net/ipv4/conf/eth0/arp_notify = 1 (a new link has 0)".to_owned()],
         }));

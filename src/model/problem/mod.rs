@@ -31,6 +31,8 @@ pub enum Code {
     Drift,
     DriverVersion,
     Failed,
+    FromCniCache,
+    FromGeneration,
     GatewayUnknown,
     GatewayUnreachable,
     IfindexDiffers,

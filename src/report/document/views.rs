@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use crate::model::text::word;
 use crate::model::{
-    Bytes, Checkpoint, GatewayAnswer, IfName, Interface, NodeIdentity, NodeState, PodId, PodInfo,
-    PodSummary, State, TargetAnswer,
+    Bytes, Checkpoint, GatewayAnswer, IfName, Interface, LossCause, NodeIdentity, NodeState, PodId,
+    PodInfo, PodSummary, State, TargetAnswer,
 };
 use crate::records::stored::shown;
 use crate::report::window::hold::HoldView;
@@ -44,6 +44,8 @@ pub struct ShowView {
     pub alive: Option<bool>,
     /// The link that it has lost; null when none is lost, or when the pod is not running.
     pub lost: Option<String>,
+    /// What went of it.
+    pub lost_what: Option<LossCause>,
     /// Seconds since the checkpoint was written; null when the file has no time.
     pub written_age: Option<u64>,
     /// Settings in the checkpoint that differ from the defaults of a new link.

@@ -5,6 +5,7 @@ use crate::model::problem::{
     CheckCause, FleetCause, SnapshotCause, StoreCause, StoreEffect, UsageCause,
 };
 use crate::model::text::{count, duration};
+use crate::model::{IpFamily, LossCause};
 
 sentences! {
     StoreCause {
@@ -35,8 +36,36 @@ sentences! {
 }
 
 sentences! {
+    IpFamily {
+        V4 => "IPv4",
+        V6 => "IPv6",
+    }
+}
+
+sentences! {
+    LossCause {
+        LinkGone => "is gone",
+        LinkDown => "is down",
+        LinkReplaced => "is another device now",
+        Addresses => "has lost all its addresses",
+        FamilyAddresses(family) => "has lost all its {family} addresses",
+        DefaultRoute(family) if *family == IpFamily::V4 => "has lost its default route",
+        DefaultRoute(family) => "has lost its {family} default route",
+        GatewayRoutes(family) => "has lost all its {family} routes with a gateway",
+    }
+}
+
+/// The generation that has what was lost.
+fn held(generation: Option<u64>) -> String {
+    generation.map_or_else(String::new, |number| {
+        format!(" (generation {number} has it)")
+    })
+}
+
+sentences! {
     SnapshotCause {
-        LinkLost => "is lost; netfix keeps the good checkpoint. Run `netfix restore`",
+        Lost { what, generation } => "{what}{held}; netfix keeps the good checkpoint. Run `netfix restore`"
+            (held = held(*generation)),
         LinkVanished { link } => "{link} vanished while it was read. Run `netfix snapshot` again",
         HostLinkGone => "is missing under stored checkpoints: netfix keeps the good state of the host",
         HostLinkDown => "is down under stored checkpoints: netfix keeps the good state of the host",
@@ -74,7 +103,7 @@ sentences! {
         Stale { age } => "last verified {age} ago. Run `netfix snapshot`" (age = duration(*age)),
         OriginFormat => "is in the format of i40e_net_fix, which does not have the links under the pod. Run `netfix \
             snapshot`",
-        LinkLost => "is lost. Run `netfix restore`",
+        Lost { what, generation } => "{what}{held}. Run `netfix restore`" (held = held(*generation)),
         Drift { more: 0, pod } => "a restore would do this: see `netfix diff{pod}`. If the present state is right, run \
             `netfix snapshot`" (pod = or_nothing(" ", pod.as_ref())),
         Drift { more, pod } => "a restore would do this and {steps}: see `netfix diff{pod}`. If the present state is \

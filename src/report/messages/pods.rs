@@ -80,6 +80,7 @@ sentences! {
         BareWithoutCheckpoint => "has no interface and no checkpoint: what it lost is unknown",
         WithoutCheckpoint => "has no checkpoint: its interfaces are left unchanged",
         NoCheckpoints => "no checkpoint is stored for this selection. Run `netfix snapshot` while the network works",
+        FromGeneration { generation } => "is missing or cannot be read: netfix uses that of generation {generation}",
         NodeOfOtherMachine => "was written on another machine and is not used. Each machine needs a state directory of its \
             own: was this one copied or shared?",
         NodeOfOtherBoot => "was written before this machine's last boot and is not used",
@@ -99,6 +100,8 @@ sentences! {
     ForeignCause {
         NoCache { error } => "{error}. Use --cni-cache-dir if the runtime keeps libcni's cache elsewhere",
         NoCacheEntries { folder } => "libcni's cache in {folder} has no entry of a running pod that is selected",
+        FromCniCache => "the pod has no checkpoint: netfix uses the interfaces, addresses and routes that its CNI plugins reported \
+            when they created it",
         CacheOfFormerPod { then } => "{then} was in this namespace before: its entry is skipped" (then = described(then)),
         CacheOfGonePods { pods } => "skipped the entries of {pods} no longer running" (pods = count(*pods, "pod")),
         AmbiguousSandboxes { sandboxes } => "the entries of sandboxes {sandboxes} all lead to this namespace, and no \

@@ -72,12 +72,14 @@ pub(crate) fn setting(step: &Step) -> Option<String> {
 /// How the pod is, beside its checkpoint.
 fn now(pod: &PodView, show: &ShowView) -> String {
     let id = &pod.info.id;
-    match (show.alive, &show.lost, pod.state) {
-        (Some(true), Some(lost), _) => {
-            format!(
-                "running, has lost {}. Run `netfix restore {id}`",
-                escape(lost)
-            )
+    match (
+        show.alive,
+        show.lost.as_ref().zip(show.lost_what),
+        pod.state,
+    ) {
+        (Some(true), Some((lost, what)), _) => {
+            let lost = escape(lost);
+            format!("running, {lost} {what}. Run `netfix restore {id}`")
         }
         (Some(true), None, State::InSync) => "running, has everything that is stored".to_owned(),
         (Some(true), None, _) if pod.steps.is_empty() => {

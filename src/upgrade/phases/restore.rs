@@ -1,11 +1,14 @@
 //! The pods' network in a window: what it was, and how restores and probes left it.
 
+use std::collections::BTreeSet;
 use std::mem;
 use std::time::Duration;
 
 use crate::context::Context;
+use crate::matching::NetnsKey;
 use crate::model::PodId;
 use crate::records::contest::CNI_CACHE;
+use crate::records::fallback::Fallback;
 use crate::records::prepare::{RecordSource, SurveyRequest};
 use crate::restore::settle::{LossWatch, Settle};
 use crate::restore::{Limits, Permit, Restored, WaitLimit, session};
@@ -23,6 +26,8 @@ pub(crate) struct PodNetwork {
     pub after: NetworkAfter,
     /// Since the last restore.
     losses: LossWatch,
+    /// Pods that were restored by a record from elsewhere.
+    recovered: BTreeSet<NetnsKey>,
 }
 
 impl PodNetwork {
@@ -33,6 +38,7 @@ impl PodNetwork {
             left_out,
             after: NetworkAfter::default(),
             losses: LossWatch::start(&[]),
+            recovered: BTreeSet::new(),
         }
     }
 
@@ -87,6 +93,7 @@ impl PodNetwork {
         let wanted = SurveyRequest {
             selection: request.selection.clone(),
             source: RecordSource::Memory(Box::new(in_memory)),
+            fallback: Fallback::GenerationsAndCache,
             parent: None,
             runtimes: request.runtimes.clone(),
             cni_cache: CNI_CACHE.into(),
@@ -102,7 +109,14 @@ impl PodNetwork {
         let limit = WaitLimit::new(limits, Some(&interrupted));
         let permit = Permit::of_window(ledger.session.guard.as_ref());
         let progress = context.progress.as_mut();
-        let restored = session::carry_out(&wanted, limit, permit, &context.store, progress);
+        let restored = session::carry_out(
+            &wanted,
+            limit,
+            permit,
+            &context.store,
+            &mut self.recovered,
+            progress,
+        );
         let mut restored = restored.unwrap_or_else(|refusal| Restored {
             problems: refusal.problems,
             ..Restored::default()

@@ -107,6 +107,12 @@ pub struct Link {
 }
 
 impl Link {
+    /// The link with its kind, as messages name it.
+    #[must_use]
+    pub(crate) fn title(&self) -> String {
+        format!("{} {}", self.kind.name(), self.name)
+    }
+
     /// Whether it is on a link of the host.
     pub(crate) fn is_on_host(&self) -> bool {
         matches!(self.parent, Some(Parent::Host(_)))

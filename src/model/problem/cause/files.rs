@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::causes;
-use crate::model::{IfName, PodId};
+use crate::model::{IfName, LossCause, PodId};
 
 causes! {
     /// Causes found in the state directory.
@@ -31,7 +31,7 @@ pub enum StoreEffect {
 causes! {
     /// Causes found in writing checkpoints.
     SnapshotCause {
-        LinkLost => Degraded,
+        Lost { what: LossCause, generation: Option<u64> } => Degraded,
         LinkVanished { link: String } => Unreadable,
         HostLinkGone => Degraded,
         HostLinkDown => Degraded,
@@ -62,7 +62,7 @@ causes! {
         NoCheckpoint => CheckpointMissing,
         Stale { age: Duration } => CheckpointStale,
         OriginFormat => PartialSource,
-        LinkLost => Degraded,
+        Lost { what: LossCause, generation: Option<u64> } => Degraded,
         Drift { more: usize, pod: Option<PodId> } => Drift,
         WindowAbandoned { command: String, started: String, pid: u32 } => WindowOpen,
         NotResumed { started: String } => WindowOpen,

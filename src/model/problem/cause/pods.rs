@@ -64,6 +64,7 @@ causes! {
         BareWithoutCheckpoint => CheckpointMissing,
         WithoutCheckpoint => CheckpointMissing,
         NoCheckpoints => CheckpointMissing,
+        FromGeneration { generation: u64 } => FromGeneration,
         NodeOfOtherMachine => OtherMachine,
         NodeOfOtherBoot => OtherBoot,
         UnknownParent => ParentMissing,
@@ -76,6 +77,7 @@ causes! {
     ForeignCause {
         NoCache { error: String } => NotFound,
         NoCacheEntries { folder: String } => CheckpointMissing,
+        FromCniCache => FromCniCache,
         CacheOfFormerPod { then: PodInfo } => PodReplaced,
         CacheOfGonePods { pods: usize } => NetnsGone,
         AmbiguousSandboxes { sandboxes: Vec<String> } => NetnsReplaced,

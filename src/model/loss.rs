@@ -1,0 +1,124 @@
+//! What a pod or the host has lost since its good record.
+
+use serde::{Serialize, Serializer};
+
+use super::{Address, Link, Route};
+
+/// One thing that was lost: the first of all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loss {
+    /// The link that had it, with its kind, as messages name it.
+    pub link: String,
+    /// What went.
+    pub what: LossCause,
+}
+
+/// What went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LossCause {
+    /// The link.
+    LinkGone,
+    /// It was up.
+    LinkDown,
+    /// A link of its name is another device: MAC and ifindex differ.
+    LinkReplaced,
+    /// All addresses of the link.
+    Addresses,
+    /// All addresses of one family of the link.
+    FamilyAddresses(IpFamily),
+    /// The default route of a family.
+    DefaultRoute(IpFamily),
+    /// All routes of a family that have a gateway and go out of the link.
+    GatewayRoutes(IpFamily),
+}
+
+/// A family of IP addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum IpFamily {
+    /// IPv4.
+    V4,
+    /// IPv6.
+    V6,
+}
+
+impl IpFamily {
+    /// Both.
+    pub(crate) const BOTH: [Self; 2] = [Self::V4, Self::V6];
+
+    pub(crate) fn of(is_ipv4: bool) -> Self {
+        if is_ipv4 { Self::V4 } else { Self::V6 }
+    }
+}
+
+impl Loss {
+    pub(crate) fn new(link: &Link, what: LossCause) -> Self {
+        let link = link.title();
+        Self { link, what }
+    }
+}
+
+impl LossCause {
+    /// Every word, in the order in which metrics have them.
+    pub const WORDS: &[&str] = &[
+        "link-gone",
+        "link-down",
+        "link-replaced",
+        "addresses",
+        "default-route",
+        "gateway-routes",
+    ];
+
+    /// The stable word in JSON and metrics.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::LinkGone => "link-gone",
+            Self::LinkDown => "link-down",
+            Self::LinkReplaced => "link-replaced",
+            Self::Addresses | Self::FamilyAddresses(_) => "addresses",
+            Self::DefaultRoute(_) => "default-route",
+            Self::GatewayRoutes(_) => "gateway-routes",
+        }
+    }
+}
+
+impl Serialize for LossCause {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.word())
+    }
+}
+
+impl Route {
+    /// The family of its destination.
+    pub(crate) fn family(&self) -> IpFamily {
+        IpFamily::of(matches!(self, Self::V4(_)))
+    }
+
+    /// Whether its absence is a loss: no daemon withdraws it, and the kernel does not delete it after a time.
+    pub(crate) fn is_owned(&self) -> bool {
+        let (_, _, protocol) = self.nature();
+        !is_of_daemon(protocol) && self.expires().is_none()
+    }
+}
+
+impl Address {
+    /// Whether its absence is a loss: an administrator, a plugin or a DHCP client added it, and no daemon such as keepalived, which
+    /// withdraws it by its own rules.
+    pub(crate) fn is_owned(&self) -> bool {
+        // The lowest numbers are the kernel's (`IFAPROT_KERNEL_LO` and the next).
+        let mut daemon = self.protocol.iter().filter(|number| **number > 3);
+        !self.comes_by_itself() && !daemon.any(|number| is_of_daemon(*number))
+    }
+
+    /// Whether its prefix is the address alone, as that of a service address that moves between links and machines.
+    pub(crate) fn is_of_one_host(&self) -> bool {
+        self.prefix_len == if self.local.is_ipv4() { 32 } else { 128 }
+    }
+}
+
+/// Whether a daemon adds and withdraws what has this origin (`/etc/iproute2/rt_protos`): redirect, gated, ra, mrt, zebra, bird,
+/// dnrouted, xorp, ntk, mrouted, keepalived, babel, openr, and bgp, isis, ospf, rip, eigrp with the others of FRR. What a DHCP
+/// client adds is the namespace's own.
+fn is_of_daemon(protocol: u8) -> bool {
+    matches!(protocol, 1 | 8..=15 | 17 | 18 | 42 | 99 | 186..=198)
+}

@@ -1,0 +1,147 @@
+//! What a namespace has lost since its good record, and what only changed.
+//!
+//! Lost is what carried its network and is not there any more: a whole link, its being up, all addresses of a family, the
+//! default route, all routes with a gateway. What a daemon withdraws, what comes without netfix and what has moved is no loss.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use ipnet::IpNet;
+
+use crate::model::net::route::KIND_UNICAST;
+use crate::model::{Address, IfName, Indexed, IpFamily, Link, Loss, LossCause, NetState, Route};
+
+/// What a pod has lost since its good record.
+#[must_use]
+pub fn loss(good: &NetState, now: &NetState) -> Option<Loss> {
+    let both = Since::new(good, now);
+    let mut links = good.links_but_loopback();
+    links
+        .find_map(|link| Some(Loss::new(link, both.of_link(link)?)))
+        .or_else(|| both.default_route())
+        .or_else(|| both.gateway_routes())
+}
+
+/// The good state of a namespace, and the present one.
+pub(crate) struct Since<'a> {
+    good: Indexed<'a>,
+    now: Indexed<'a>,
+}
+
+impl<'a> Since<'a> {
+    pub(crate) fn new(good: &'a NetState, now: &'a NetState) -> Self {
+        let (good, now) = (Indexed::new(good), Indexed::new(now));
+        Self { good, now }
+    }
+
+    /// What a link of the good state has lost.
+    fn of_link(&self, link: &Link) -> Option<LossCause> {
+        match self.now.link(&link.name) {
+            None => Some(LossCause::LinkGone),
+            Some(now) if link.flags.up && !now.flags.up => Some(LossCause::LinkDown),
+            Some(now) if is_another(link, now) => Some(LossCause::LinkReplaced),
+            Some(_) => self.addresses(link, &link.name),
+        }
+    }
+
+    /// The addresses that a link has lost, which has the name `now` in the present state.
+    pub(crate) fn addresses(&self, link: &Link, now: &IfName) -> Option<LossCause> {
+        let had = |family| owned(&self.good, &link.name, family).next().is_some();
+        let has_lost = |family: &IpFamily| {
+            let mut then = owned(&self.good, &link.name, *family);
+            let moves = then.all(Address::is_of_one_host) && self.is_elsewhere(now, *family);
+            had(*family) && owned(&self.now, now, *family).next().is_none() && !moves
+        };
+        let kept = |family: IpFamily| had(family) && !has_lost(&family);
+        let lost = IpFamily::BOTH.into_iter().find(has_lost)?;
+        Some(if IpFamily::BOTH.into_iter().any(kept) {
+            LossCause::FamilyAddresses(lost)
+        } else {
+            LossCause::Addresses
+        })
+    }
+
+    /// Whether another link than this one has addresses of the family now.
+    fn is_elsewhere(&self, but: &IfName, family: IpFamily) -> bool {
+        let mut links = self.now.state.links_but_loopback();
+        links.any(|link| link.name != *but && owned(&self.now, &link.name, family).next().is_some())
+    }
+
+    /// The default route that is lost: the namespace had one of that family, and has none any more.
+    pub(crate) fn default_route(&self) -> Option<Loss> {
+        IpFamily::BOTH.into_iter().find_map(|family| {
+            let is_default = |route: &&Route| route.family() == family && route.is_default();
+            let has_moved = |route: &&Route| {
+                let is_unicast = route.nature().0 == KIND_UNICAST;
+                let is_wide = route.destination().prefix_len() == 0;
+                route.family() == family && is_unicast && is_wide
+            };
+            let then = self.good.state.routes.iter().filter(is_default);
+            let mut devs = then.filter(|route| route.is_owned()).flat_map(Route::devs);
+            let link = devs.find_map(|dev| self.good.link(dev))?;
+            if self.now.state.routes.iter().any(|now| is_default(&now)) {
+                return None;
+            }
+            let new = self.new_destinations(has_moved);
+            new.is_empty()
+                .then(|| Loss::new(link, LossCause::DefaultRoute(family)))
+        })
+    }
+
+    /// A link whose routes with a gateway of a family are all gone, and none of which goes another way.
+    fn gateway_routes(&self) -> Option<Loss> {
+        let ways = |route: &'a Route| {
+            let gateways = route.gateways().into_iter();
+            gateways.map(|(_, dev)| (dev, route.family()))
+        };
+        let now: HashSet<_> = self.now.state.routes.iter().flat_map(ways).collect();
+        let mut gone: BTreeMap<_, HashSet<IpNet>> = BTreeMap::new();
+        for route in self.good.state.routes.iter().filter(|one| one.is_owned()) {
+            for way in ways(route).filter(|way| !now.contains(way)) {
+                gone.entry(way).or_default().insert(route.destination());
+            }
+        }
+        if gone.is_empty() {
+            return None;
+        }
+        let new = self.new_destinations(|_| true);
+        let lost = gone.iter().find(|(_, routes)| routes.is_disjoint(&new));
+        let ((dev, family), _) = lost?;
+        let link = self.good.link(dev)?;
+        Some(Loss::new(link, LossCause::GatewayRoutes(*family)))
+    }
+
+    /// The destinations of those of these routes that go another way than in the good state.
+    fn new_destinations(&self, of: impl Fn(&&Route) -> bool) -> HashSet<IpNet> {
+        let place = |route: &Route| (route.destination(), route.nature().1);
+        let mut good: HashMap<_, Vec<&Route>> = HashMap::new();
+        for route in self.good.state.routes.iter().filter(&of) {
+            good.entry(place(route)).or_default().push(route);
+        }
+        let is_new = |now: &&Route| {
+            let then = good.get(&place(now)).map_or(&[][..], Vec::as_slice);
+            !then.iter().any(|then| {
+                let hops = then.hops();
+                now.hops().iter().all(|hop| hops.contains(hop))
+            })
+        };
+        let now = self.now.state.routes.iter().filter(of).filter(is_new);
+        now.map(Route::destination).collect()
+    }
+}
+
+/// Whether a link on one of the host's is another device now. A rebuilt one with the same MAC is the same, and so is one whose MAC
+/// was changed.
+fn is_another(then: &Link, now: &Link) -> bool {
+    let has_other_mac = matches!((then.mac, now.mac), (Some(then), Some(now)) if then != now);
+    then.is_on_host() && then.index != 0 && then.index != now.index && has_other_mac
+}
+
+/// The addresses of a link whose absence is a loss.
+fn owned<'a>(
+    state: &'a Indexed<'_>,
+    dev: &IfName,
+    family: IpFamily,
+) -> impl Iterator<Item = &'a Address> {
+    let addresses = state.addresses_of(dev).iter().copied();
+    addresses.filter(move |one| one.is_owned() && IpFamily::of(one.local.is_ipv4()) == family)
+}

@@ -1,0 +1,247 @@
+//! Records of pods for which the present checkpoints have none that can be used: the newest generation that has one, then libcni's
+//! cache. Neither is read while every running pod has its record or its interfaces.
+
+use std::collections::BTreeSet;
+
+use crate::inventory::kubelet_endpoint;
+use crate::inventory::observe::Pod;
+use crate::matching::{NetnsKey, Selection};
+use crate::model::checkpoint::Extension;
+use crate::model::problem::{ForeignCause, MatchingCause};
+use crate::model::{Checkpoint, NodeIdentity, NodeState, PodId, PodInfo, Problem};
+use crate::records::cni_cache::{self, CACHE, Cache, CachedPod};
+use crate::records::contest;
+use crate::records::matched::{Matched, RecordOrigin};
+use crate::records::pair::Paired;
+use crate::records::survey::{Finding, Unmatched, mark_private};
+use crate::runtime::{RuntimeAnswer, RuntimeConfig};
+use crate::store::PastCheckpoints;
+
+/// Where records come from besides the present checkpoints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fallback {
+    Nothing,
+    Generations,
+    /// The generations; of the cache only whether it has a pod for which they have nothing.
+    CacheLater,
+    GenerationsAndCache,
+}
+
+impl Fallback {
+    /// The part for which no runtime is queried: pods that have a record must not wait for a runtime.
+    pub(crate) fn before_queries(self) -> Self {
+        match self {
+            Self::GenerationsAndCache => Self::CacheLater,
+            Self::Nothing | Self::Generations | Self::CacheLater => self,
+        }
+    }
+}
+
+/// How the records of a survey are completed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Completion<'a> {
+    pub fallback: Fallback,
+    /// Pods to which this run gave interfaces by such a record. They are no longer without any, and still have no other record.
+    pub recovered: &'a BTreeSet<NetnsKey>,
+    /// The runtimes to query for the sandboxes of the pods, where that has not been done; `None`: not to be queried.
+    pub runtimes: Option<&'a RuntimeConfig>,
+}
+
+impl Completion<'_> {
+    /// The given records alone.
+    pub(crate) const NONE: Self = Self {
+        fallback: Fallback::Nothing,
+        recovered: &BTreeSet::new(),
+        runtimes: None,
+    };
+}
+
+/// The search for records of the pods that have none.
+pub(super) struct FallbackSearch<'a> {
+    pub completion: Completion<'a>,
+    pub selection: &'a Selection,
+    pub sources: contest::Sources<'a>,
+    pub node: &'a NodeIdentity,
+    /// The host's state as it was recorded in this boot.
+    pub recorded: Option<&'a NodeState>,
+    pub paired: &'a mut Paired,
+    pub unmatched: &'a mut Vec<Unmatched>,
+    pub answer: &'a mut Option<RuntimeAnswer>,
+}
+
+impl FallbackSearch<'_> {
+    /// Completes the records; returns whether the cache, which is for later, has more.
+    pub(super) fn run(mut self) -> bool {
+        let is_for_later = match self.completion.fallback {
+            Fallback::Nothing => return false,
+            Fallback::Generations => {
+                self.in_generations();
+                false
+            }
+            Fallback::CacheLater => {
+                self.in_generations();
+                self.cache().is_some()
+            }
+            Fallback::GenerationsAndCache => {
+                self.in_generations();
+                self.in_cache();
+                false
+            }
+        };
+        let by_id = |a: &Matched, b: &Matched| a.info.id.cmp(&b.info.id);
+        self.paired.matched.sort_by(by_id);
+        is_for_later
+    }
+
+    /// Whether a pod has lost what a record would describe, by what is known without one.
+    fn is_bare(&self, one: &Unmatched) -> bool {
+        let is_damaged = || self.is_damaged(&one.pod.info.id);
+        one.finding == Finding::Bare
+            || self.completion.recovered.contains(&one.pod.netns.key())
+            || (one.finding == Finding::Nothing && is_damaged() && !one.has_interfaces())
+    }
+
+    fn is_damaged(&self, id: &PodId) -> bool {
+        let mut damaged = self.paired.damaged.iter();
+        damaged.any(|damaged| damaged.info.id == *id)
+    }
+
+    /// Whether a pod once had a checkpoint, which is damaged or was removed.
+    fn had_checkpoint(&self, one: &Unmatched) -> bool {
+        let id = &one.pod.info.id;
+        let was_seen = || self.recorded.is_some_and(|node| node.seen(id).is_some());
+        one.finding != Finding::Private && (self.is_damaged(id) || (!one.has_record && was_seen()))
+    }
+
+    /// Gives pods the checkpoints of the newest generation that has one about them.
+    fn in_generations(&mut self) {
+        let is_wanted = |one: &Unmatched| self.is_bare(one) || self.had_checkpoint(one);
+        // Without a runtime's answer, a pod may have another name than its damaged file.
+        let is_hidden = |info: &PodInfo| {
+            let mut running = self.unmatched.iter();
+            !running.any(|one| one.pod.info.id == info.id)
+        };
+        let has_hidden = self.paired.damaged.iter().any(|one| is_hidden(&one.info));
+        let mut wanted: Vec<bool> = self.unmatched.iter().map(is_wanted).collect();
+        if !has_hidden && !wanted.contains(&true) {
+            return;
+        }
+        for (generation, checkpoints) in PastCheckpoints::new(self.sources.store) {
+            for at in (0..self.unmatched.len()).rev() {
+                let one = &self.unmatched[at];
+                let is_usable = |id: &PodId| wanted[at] || self.is_damaged(id);
+                let found = newest_about(&one.pod, &checkpoints, self.node, is_usable);
+                let Some((id, checkpoint)) = found else {
+                    continue;
+                };
+                let info = checkpoint.pod(id);
+                if self.selection.wants_pod(&info) || self.selection.wants_pod(&one.pod.info) {
+                    wanted.remove(at);
+                    let pod = self.unmatched.remove(at).pod;
+                    self.use_checkpoint(info, checkpoint.clone(), pod, generation);
+                }
+            }
+            if !has_hidden && !wanted.contains(&true) {
+                return;
+            }
+        }
+    }
+
+    fn use_checkpoint(&mut self, info: PodInfo, checkpoint: Checkpoint, pod: Pod, generation: u64) {
+        let problem = MatchingCause::FromGeneration { generation }.warning("checkpoint");
+        self.paired.problems.push(problem.of(&info.id));
+        self.paired.forgive(&info.id);
+        self.paired.forgive(&pod.info.id);
+        let origin = RecordOrigin::Generation(generation);
+        let matched = Matched::new(info, (checkpoint, None), pod, origin);
+        self.paired.matched.push(matched);
+    }
+
+    /// Gives pods without an interface what libcni recorded when they were created.
+    fn in_cache(&mut self) {
+        let Some(mut cache) = self.cache() else {
+            return;
+        };
+        self.query();
+        for (netns, sandbox) in self.cached(&cache) {
+            let mut places = self.unmatched.iter();
+            let Some(at) = places.position(|one| one.pod.netns.key() == netns) else {
+                continue;
+            };
+            let pod = &self.unmatched[at].pod;
+            // Where no runtime answers, a path alone does not prove that it is still the same sandbox.
+            if self.answer.is_none() && pod.info.sandbox.is_none() {
+                continue;
+            }
+            let is_selected = self.selection.wants_pod(&pod.info);
+            let mut cached = cache.take(&sandbox, &pod.info);
+            if cached.can_be_made() && (is_selected || self.selection.wants_pod(&cached.info)) {
+                self.paired.problems.append(&mut cached.problems);
+                let pod = self.unmatched.remove(at).pod;
+                self.use_cached(cached, pod);
+            }
+        }
+    }
+
+    /// The cache, where it may have one of these pods.
+    fn cache(&self) -> Option<Cache> {
+        let mut bare = self.unmatched.iter().filter(|one| self.is_bare(one));
+        bare.next()?;
+        // Without a cache there is nothing to add to what is reported already.
+        let cache = cni_cache::read(self.sources.cni_cache).ok()?;
+        (!self.cached(&cache).is_empty()).then_some(cache)
+    }
+
+    fn use_cached(&mut self, cached: CachedPod, pod: Pod) {
+        let problem = ForeignCause::FromCniCache.warning(CACHE);
+        self.paired.problems.push(problem.of(&cached.info.id));
+        self.paired.forgive(&cached.info.id);
+        self.paired.forgive(&pod.info.id);
+        self.paired.matched.extend(cached.matched(pod));
+    }
+
+    /// The bare pods that have entries in the cache, each with the sandbox of these.
+    fn cached(&self, cache: &Cache) -> Vec<(NetnsKey, Option<String>)> {
+        let bare = self.unmatched.iter().filter(|one| self.is_bare(one));
+        let pods: Vec<&Pod> = bare.map(|one| &one.pod).collect();
+        let found = cache.find(self.node, &pods).into_iter();
+        found
+            .map(|(at, sandbox)| (pods[at].netns.key(), sandbox))
+            .collect()
+    }
+
+    /// Queries the runtimes for the sandboxes of these pods, unless that was done when the pods were found.
+    fn query(&mut self) {
+        let runtimes = self.completion.runtimes.filter(|_| self.answer.is_none());
+        match runtimes.map(kubelet_endpoint::query) {
+            None => {}
+            Some(Ok(answer)) => {
+                answer.introduce(self.unmatched.iter_mut().map(|one| &mut one.pod));
+                let known: Vec<_> = self.paired.matched.iter().map(|one| &one.info).collect();
+                mark_private(self.unmatched, &known, Some(&answer));
+                *self.answer = Some(answer);
+            }
+            Some(Err(problems)) => {
+                let problems = problems.into_iter().map(Problem::demoted);
+                self.paired.problems.extend(problems);
+            }
+        }
+    }
+}
+
+/// The newest of these checkpoints that is about a pod.
+fn newest_about<'a>(
+    pod: &Pod,
+    checkpoints: &'a [(PodId, Checkpoint)],
+    node: &NodeIdentity,
+    is_usable: impl Fn(&PodId) -> bool,
+) -> Option<&'a (PodId, Checkpoint)> {
+    let age = |own: &Extension| (own.stamp().order(), own.pod.sandbox.is_some());
+    let about = checkpoints.iter().filter_map(|one| {
+        let (id, checkpoint) = one;
+        let own = checkpoint.netfix.as_ref()?;
+        let is_it = is_usable(id) && own.is_about(node, &pod.identity, &pod.info);
+        is_it.then(|| (age(own), one))
+    });
+    Some(about.max_by(|(one, _), (other, _)| one.cmp(other))?.1)
+}
