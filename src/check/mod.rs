@@ -12,10 +12,12 @@ use crate::inventory::{Inventory, no_match};
 use crate::kernel::events::LATE_LINKWATCH;
 use crate::matching::Selection;
 use crate::matching::at_risk::{self, PodDrivers};
-use crate::model::{IfName, NodeIdentity, PodId, PodSummary, Problem};
+use crate::model::checkpoint::PastFiles;
+use crate::model::problem::CheckCause;
+use crate::model::{IfName, LossCause, NodeIdentity, NodeState, PodId, PodSummary, Problem};
 use crate::plan::{Plan, PodVerdict};
 use crate::progress::{Listener, Progress, Stage};
-use crate::records::fallback::{Completion, Fallback};
+use crate::records::fallback::FallbackRequest;
 use crate::records::stored::{last_success, load, shown};
 use crate::records::survey::{Surveyed, survey};
 use crate::refusal::Refusal;
@@ -30,6 +32,8 @@ pub(crate) struct Check<'a> {
     pub runtimes: &'a runtime::RuntimeConfig,
     /// How old a checkpoint may be.
     pub max_age: Duration,
+    /// How long after the last snapshot of all pods a pod, or a part of one, may have no checkpoint.
+    pub max_new: Duration,
     /// The devices of the host that may be lost; none: those under the pods.
     pub devices: &'a [IfName],
 }
@@ -67,8 +71,29 @@ impl Readiness {
 pub(crate) struct CheckedPod {
     pub pod: PodSummary,
     pub state: CheckState,
+    /// The word for what it has lost, one of [`lost_words`].
+    pub lost: Option<&'static str>,
     /// What a restore would do in it.
     pub steps: Vec<String>,
+}
+
+impl CheckedPod {
+    fn new(pod: PodSummary, state: CheckState) -> Self {
+        Self {
+            pod,
+            state,
+            lost: None,
+            steps: Vec::new(),
+        }
+    }
+}
+
+/// A pod without an interface and without a record that can be used has lost what is not known.
+pub(crate) const NO_CHECKPOINT: &str = "no-checkpoint";
+
+/// The words for what a pod may have lost.
+pub(crate) fn lost_words() -> impl Iterator<Item = &'static str> {
+    LossCause::WORDS.iter().copied().chain([NO_CHECKPOINT])
 }
 
 /// Whether a running pod could be restored.
@@ -82,6 +107,8 @@ pub(crate) enum CheckState {
     Drifted,
     /// It has lost a link.
     Degraded,
+    /// It has interfaces, and was created after the last snapshot, which is not old.
+    New,
     NoCheckpoint,
     /// It could not be read, or its checkpoint cannot be used.
     Failed,
@@ -141,6 +168,16 @@ enum Passing {
     Surely,
 }
 
+impl Passing {
+    fn of(is_coming: bool, may_come: bool) -> Self {
+        match (is_coming, may_come) {
+            (true, _) => Self::Surely,
+            (false, true) => Self::Perhaps,
+            (false, false) => Self::No,
+        }
+    }
+}
+
 /// One check.
 fn examine(
     check: &Check<'_>,
@@ -150,11 +187,8 @@ fn examine(
 ) -> Result<(Readiness, Passing), Refusal> {
     let stored = load(store, check.selection)?;
     let mut problems = node::folder(store);
-    let completion = Completion {
-        fallback: Fallback::GenerationsAndCache,
-        ..Completion::NONE
-    };
-    let mut surveyed = survey(inventory, stored, check.selection, store, completion)?;
+    let fallback = FallbackRequest::ALL;
+    let mut surveyed = survey(inventory, stored, check.selection, store, fallback)?;
     surveyed.read_unmatched();
     problems.append(&mut surveyed.problems);
     problems.extend(of_node(check, store, &surveyed));
@@ -170,14 +204,24 @@ fn examine(
     let host_lines = host.lines();
     let is_lost = |one: &Compared| matches!(one.verdict, PodVerdict::Lost(_));
     let is_calm = host_lines.is_empty() && !pods.iter().any(is_lost);
-    problems.extend(of_host(host));
+    let host_lost = node::host_loss(&surveyed);
+    // The generations have what was lost.
+    let past = if host_lost.is_some() || pods.iter().any(is_lost) {
+        store.past()
+    } else {
+        Vec::new()
+    };
+    let recorded = surveyed.node_state.as_ref();
+    problems.extend(of_host(host, host_lost, recorded, &past));
     let (without_carrier, is_coming) = node::carrier(&mut surveyed, &links);
     let lacks_carrier = !without_carrier.is_empty();
     problems.extend(without_carrier);
     let mut found = pods::PodChecks {
         max_age: check.max_age,
+        max_new: check.max_new,
         recorded: surveyed.node_state.as_ref(),
         is_calm,
+        past: &past,
         ..pods::PodChecks::default()
     };
     problems.append(&mut surveyed.contested);
@@ -186,11 +230,7 @@ fn examine(
         found.problems.extend(no_match(check.selection));
     }
     problems.append(&mut found.problems);
-    let passing = match is_coming {
-        true => Passing::Surely,
-        false if lacks_carrier || found.has_new => Passing::Perhaps,
-        false => Passing::No,
-    };
+    let passing = Passing::of(is_coming, lacks_carrier || found.has_new);
     let (pods, oldest_age) = (found.pods, found.oldest_age);
     let recorded = surveyed.node_state;
     let readiness = Readiness {
@@ -252,13 +292,27 @@ fn of_node(check: &Check<'_>, store: &Store, surveyed: &Surveyed) -> Vec<Problem
     problems
 }
 
-/// What a restore would change on the host, and what it could not.
-fn of_host(plan: Plan) -> Vec<Problem> {
+/// What the host has lost, or else what a restore would change on it, and what it could not.
+fn of_host(
+    plan: Plan,
+    lost: Option<(IfName, LossCause)>,
+    recorded: Option<&NodeState>,
+    past: &[PastFiles],
+) -> Vec<Problem> {
     let Plan {
         steps,
         later,
         mut problems,
+        unrecorded: _,
     } = plan;
-    problems.extend(drift(steps.iter().chain(&later), None));
+    let Some((link, what)) = lost else {
+        problems.extend(drift(steps.iter().chain(&later), None));
+        return problems;
+    };
+    let created = recorded.map(|recorded| &recorded.created);
+    let mut past = past.iter();
+    let generation = past.find(|past| past.node.as_ref() == created);
+    let generation = generation.map(|past| past.number);
+    problems.push(CheckCause::HostLost { what, generation }.error(&link));
     problems
 }

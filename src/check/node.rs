@@ -6,8 +6,8 @@ use std::time::Duration;
 use crate::inventory::{cannot_observe, procfs};
 use crate::kernel::{ability, link};
 use crate::model::problem::CheckCause;
-use crate::model::{IfName, Link, NodeIdentity, NodeState, Parent, Problem, Window};
-use crate::plan::HostLinks;
+use crate::model::{IfName, Link, LossCause, NodeIdentity, NodeState, Parent, Problem, Window};
+use crate::plan::{HostLinks, snapshot_quality};
 use crate::records::matched::Matched;
 use crate::records::stored::{age, shown};
 use crate::records::survey::Surveyed;
@@ -103,6 +103,16 @@ pub(super) fn window(store: &Store, node: &NodeIdentity) -> Option<Problem> {
         };
         cause.error(window.id)
     })
+}
+
+/// What the host has lost since its state was recorded.
+pub(super) fn host_loss(surveyed: &Surveyed) -> Option<(IfName, LossCause)> {
+    let recorded = surveyed.node_state.as_ref()?;
+    let matched = surveyed.matched.iter();
+    let under = matched
+        .filter_map(|one| one.checkpoint.netfix.as_ref())
+        .flat_map(|own| own.stack.iter().map(|link| &link.name));
+    snapshot_quality::host_loss(&recorded.state, &surveyed.host.state, under.collect())
 }
 
 /// Whether a snapshot of all pods was completed in this boot, within the maximum age.

@@ -177,6 +177,9 @@ pub struct SnapshotArgs {
     /// Keep this many generations of the checkpoints, this one included
     #[arg(long, value_name = "COUNT", default_value_t = DEFAULT_KEEP)]
     pub keep: NonZeroUsize,
+    /// Give up what this pod or the host has lost: the present state is recorded as the good one. May be repeated
+    #[arg(long, value_name = "[NAMESPACE/]NAME|host", conflicts_with = "every", add = ArgValueCompleter::new(candidates::pods))]
+    pub accept: Vec<OsString>,
     /// Take a snapshot again and again, at this interval, until a signal: for a container, where no timer runs netfix
     #[arg(long, value_name = "DURATION", value_parser = interval)]
     pub every: Option<Duration>,
@@ -322,6 +325,9 @@ pub struct CheckArgs {
     /// Warn if the last snapshot that confirmed a checkpoint is older than this
     #[arg(long, value_name = "DURATION", default_value = "26h", value_parser = humantime::parse_duration)]
     pub max_age: Duration,
+    /// This long after the last snapshot of all pods, a pod or a part of one that is in no checkpoint is no warning
+    #[arg(long, value_name = "DURATION", default_value = "2h", value_parser = humantime::parse_duration)]
+    pub max_new: Duration,
     /// Print one status line with performance data, as monitoring plugins do
     #[arg(long)]
     pub nagios: bool,

@@ -63,6 +63,7 @@ fn checked(args: &CheckArgs, context: &mut Context) -> Result<check::Readiness, 
         selection: &args.selectors.selection()?,
         runtimes: &args.runtimes.config(),
         max_age: args.max_age,
+        max_new: args.max_new,
         devices: &args.devices,
     };
     check::run(&check, &context.store, context.progress.as_mut())

@@ -4,7 +4,9 @@ use super::common::answer;
 use super::list::node_state;
 use crate::cli::ShowArgs;
 use crate::context::Context;
+use crate::inventory::Inventory;
 use crate::matching::Selection;
+use crate::model::checkpoint::Extension;
 use crate::model::problem::MatchingCause;
 use crate::model::{Bytes, Checkpoint, PodInfo, Problem};
 use crate::plan::PodVerdict;
@@ -13,7 +15,7 @@ use crate::refusal::Refusal;
 use crate::report::{self, Document, Exit, Extra, PodView, ShowView, State};
 use crate::restore::inspect::{Inspected, inspect};
 use crate::runtime;
-use crate::store::Store;
+use crate::store::{PastCheckpoints, Store};
 
 /// Finds the one checkpoint that is named by id, name, or the beginning of either, and compares it with the machine.
 pub(super) fn run(args: &ShowArgs, context: &mut Context) -> Result<Document, Refusal> {
@@ -23,13 +25,63 @@ pub(super) fn run(args: &ShowArgs, context: &mut Context) -> Result<Document, Re
     keep_named(pod, &mut stored.checkpoints);
     let several = stored.checkpoints.len();
     match (stored.checkpoints.pop(), several) {
-        (Some((info, checkpoint)), 1) => Ok(one(&info, checkpoint, config, &store)),
-        (None, _) => Ok(answer(Exit::Failed, not_found(pod, stored), None)),
+        (Some((info, checkpoint)), 1) => Ok(one(&info, checkpoint, Vec::new(), config, &store)),
+        (None, _) => {
+            let kept = args.generation.is_none().then(|| kept_of(pod, &store));
+            let Some(Kept {
+                generation,
+                info,
+                checkpoint,
+            }) = kept.flatten()
+            else {
+                return Ok(answer(Exit::Failed, not_found(pod, stored), None));
+            };
+            let damaged = stored.damaged.iter().zip(stored.problems);
+            let why = damaged.filter(|(damaged, _)| damaged.id == info.id);
+            let mut problems: Vec<Problem> = why.map(|(_, problem)| problem).collect();
+            let problem = MatchingCause::FromGeneration { generation }.warning("checkpoint");
+            problems.push(problem.of(&info.id));
+            Ok(one(&info, checkpoint, problems, config, &store))
+        }
         _ => {
             let problem = MatchingCause::SeveralPods { pods: several }.error(pod.to_string());
             Err(Refusal::failed(problem))
         }
     }
+}
+
+/// A checkpoint in a generation.
+struct Kept {
+    generation: u64,
+    info: PodInfo,
+    checkpoint: Checkpoint,
+}
+
+/// The newest kept checkpoint of a running pod of which the present files have none that can be read.
+fn kept_of(pod: &Bytes, store: &Store) -> Option<Kept> {
+    let inventory = Inventory::open(&Selection::everything()).ok()?;
+    PastCheckpoints::new(store).find_map(|(generation, checkpoints)| {
+        let named = checkpoints.into_iter();
+        let mut named: Vec<_> = named
+            .map(|(id, checkpoint)| (checkpoint.pod(&id), checkpoint))
+            .collect();
+        keep_named(pod, &mut named);
+        named.retain(|(_, checkpoint)| {
+            let own = checkpoint.netfix.as_ref();
+            let mut running = inventory.pods.iter();
+            let is_about = |own: &Extension| {
+                running.any(|pod| own.is_about(&inventory.node, &pod.identity, &pod.info))
+            };
+            own.is_some_and(is_about)
+        });
+        let [_] = &named[..] else { return None };
+        let (info, checkpoint) = named.pop()?;
+        Some(Kept {
+            generation,
+            info,
+            checkpoint,
+        })
+    })
 }
 
 /// Keeps the checkpoints with this id or name; if there is none, those whose id or name begins with it.
@@ -69,6 +121,7 @@ fn not_found(pod: &Bytes, stored: Stored) -> Vec<Problem> {
 fn one(
     info: &PodInfo,
     checkpoint: Checkpoint,
+    mut problems: Vec<Problem>,
     config: &runtime::RuntimeConfig,
     store: &Store,
 ) -> Document {
@@ -82,8 +135,9 @@ fn one(
         runs,
         compared,
         settings,
-        mut problems,
+        problems: of_machine,
     } = inspect(info, &checkpoint, config, store);
+    problems.extend(of_machine);
     let mut state = State::Stored;
     let mut steps = Vec::new();
     if let Some(compared) = compared {

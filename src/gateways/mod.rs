@@ -8,6 +8,7 @@ pub mod targets;
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
@@ -21,12 +22,15 @@ use crate::inventory::{Inventory, cannot_observe, private};
 use crate::kernel::Error;
 use crate::matching::Selection;
 use crate::model::net::stack;
+use crate::model::pod::empty::needs_none;
 use crate::model::problem::{GatewayCause, MatchingCause};
 use crate::model::{
-    GatewayAnswer, IfName, NetState, NetnsIdentity, NodeIdentity, NodeState, PodId, PodSummary,
-    Problem, Route, StackLink, TargetAnswer, interfaces,
+    GatewayAnswer, IfName, NetState, NodeIdentity, NodeState, PodId, PodSummary, Problem, Route,
+    StackLink, TargetAnswer, interfaces,
 };
 use crate::progress::{Listener, Progress, Stage};
+use crate::records::contest::CNI_CACHE;
+use crate::records::evidence::Witnesses;
 use crate::records::stored::Stored;
 use crate::refusal::Refusal;
 
@@ -122,13 +126,12 @@ pub(crate) fn verify(
     inventory.pods = private::split(all, &inventory.host, None, |pod| recorded.has(pod)).0;
     let mut problems = std::mem::take(&mut stored.problems);
     problems.append(&mut inventory.problems);
-    let known_empty = node.map_or(&[][..], |node| &node.empty);
     let ProbePlan {
         mut pods,
         mut questions,
         under_pods,
         without_network,
-    } = survey(&mut inventory, &recorded, known_empty, &mut problems);
+    } = survey(&mut inventory, &recorded, node, &mut problems);
     let scope = host::Scope {
         now: &inventory.host.state,
         recorded: node.map(|node| &node.state),
@@ -217,10 +220,20 @@ struct ProbePlan {
 fn survey(
     inventory: &mut Inventory,
     recorded: &Recorded<'_>,
-    known_empty: &[NetnsIdentity],
+    node: Option<&NodeState>,
     problems: &mut Vec<Problem>,
 ) -> ProbePlan {
     let states = observe_reach(&mut inventory.pods, &inventory.host);
+    let is_bare = |state: &NetState| state.links_but_loopback().next().is_none();
+    let bare: Vec<bool> = states
+        .iter()
+        .map(|state| state.as_ref().is_ok_and(is_bare))
+        .collect();
+    let witnesses = Witnesses {
+        answer: inventory.answer.as_ref(),
+        cni_cache: Path::new(CNI_CACHE),
+    };
+    let evidence = witnesses.among(&mut inventory.pods, &bare);
     let mut survey = ProbePlan::default();
     for (at, (pod, state)) in inventory.pods.iter().zip(states).enumerate() {
         let summary = PodSummary::bare(&pod.info, Some(&pod.netns.path));
@@ -235,9 +248,9 @@ fn survey(
                 survey.stands_on([&*stack::under(&state, &inventory.host.state)]);
                 let gateways = gateways(Prober::Pod(at), &state, then_state);
                 survey.questions.extend(gateways);
-                let is_bare = state.links_but_loopback().next().is_none();
-                let mut known_empty = known_empty.iter();
-                let was_empty = known_empty.any(|known| known.is_same(&pod.identity));
+                let is_bare = bare[at];
+                let known = node.and_then(|node| node.empty(&pod.identity));
+                let was_empty = needs_none(known, evidence[at]);
                 if is_bare && was_empty {
                     survey.without_network.insert(at);
                 }

@@ -57,7 +57,7 @@ pub(crate) fn among<'a>(
 }
 
 /// The sandbox that the runtimes report under the pod's sandbox id.
-pub(super) fn reported<'a>(
+pub(crate) fn reported<'a>(
     answer: Option<&'a RuntimeAnswer>,
     info: &PodInfo,
 ) -> Option<&'a Sandbox> {

@@ -2,7 +2,7 @@
 //!
 //! A checkpoint has the format of `i40e_net_fix` (a CNI result and a few keys) plus the key `netfix`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -10,6 +10,7 @@ use super::text::escape;
 use super::{Bytes, Hardware, IfName, Mac, NetState, NetnsIdentity, NodeIdentity, PodId};
 use crate::model::net::link::Vlan;
 use crate::model::pod::cni_result::{CniResult, cni_result, main_interface};
+use crate::model::pod::empty::EmptyNetns;
 
 /// The newest schema; netfix reads every older one and refuses newer ones. Schema 1 has names as they are, schema 2 escaped.
 pub const SCHEMA: u32 = 2;
@@ -213,7 +214,7 @@ pub struct NodeState {
     pub state: NetState,
     /// Namespaces with a loopback device only, which have no checkpoint.
     #[serde(default)]
-    pub empty: Vec<NetnsIdentity>,
+    pub empty: Vec<EmptyNetns>,
     /// When a snapshot last verified or wrote each pod's checkpoint (RFC 3339, UTC).
     #[serde(default)]
     pub seen: BTreeMap<PodId, String>,
@@ -240,15 +241,42 @@ pub struct Large {
     pub checkpoint: Checkpoint,
 }
 
+/// What a generation has beside the present files.
+#[derive(Debug, Default)]
+pub(crate) struct PastFiles {
+    /// The generation's number.
+    pub number: u64,
+    /// The checkpoints whose files are the present ones.
+    pub shared: BTreeSet<PodId>,
+    /// The others that can be read.
+    pub checkpoints: BTreeMap<PodId, Checkpoint>,
+    /// When the host's state was read (RFC 3339, UTC).
+    pub node: Option<String>,
+}
+
+impl PastFiles {
+    /// Whether it has the checkpoint of this name that was written then.
+    pub(crate) fn has(&self, id: &PodId, created: &str) -> bool {
+        let other = self.checkpoints.get(id).and_then(|one| one.netfix.as_ref());
+        self.shared.contains(id) || other.is_some_and(|own| own.created == created)
+    }
+}
+
 impl NodeState {
+    /// What earlier snapshots know of a namespace that had no interface.
+    pub(crate) fn empty(&self, identity: &NetnsIdentity) -> Option<&EmptyNetns> {
+        let mut known = self.empty.iter();
+        known.find(|known| known.identity.is_same(identity))
+    }
+
     /// Whether both are equal apart from times.
     pub(crate) fn is_equal_but_for_times(&self, other: &Self) -> bool {
         let has_all = |of: &Self, in_other: &Self| {
             of.empty.iter().all(|netns| {
-                in_other
-                    .empty
-                    .iter()
-                    .any(|known| known == netns || known.is_same(netns))
+                in_other.empty.iter().any(|known| {
+                    (known.identity == netns.identity || known.identity.is_same(&netns.identity))
+                        && known.accepted == netns.accepted
+                })
             })
         };
         self.node == other.node

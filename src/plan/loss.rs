@@ -3,12 +3,13 @@
 //! Lost is what carried its network and is not there any more: a whole link, its being up, all addresses of a family, the
 //! default route, all routes with a gateway. What a daemon withdraws, what comes without netfix and what has moved is no loss.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use ipnet::IpNet;
 
 use crate::model::net::route::KIND_UNICAST;
 use crate::model::{Address, IfName, Indexed, IpFamily, Link, Loss, LossCause, NetState, Route};
+use crate::plan::link::diff;
 
 /// What a pod has lost since its good record.
 #[must_use]
@@ -17,18 +18,71 @@ pub fn loss(good: &NetState, now: &NetState) -> Option<Loss> {
     let mut links = good.links_but_loopback();
     links
         .find_map(|link| Some(Loss::new(link, both.of_link(link)?)))
-        .or_else(|| both.default_route())
+        .or_else(|| {
+            let (link, what) = both.default_route()?;
+            Some(Loss::new(link, what))
+        })
         .or_else(|| both.gateway_routes())
 }
 
+/// What the host has lost since its good record: the addresses of a link that has hardware, carries pods (`under`) or is on top of
+/// such a link, or the default route. Other links belong to somebody else, and a link that is missing is another finding.
+#[must_use]
+pub fn host_loss(
+    good: &NetState,
+    now: &NetState,
+    under: BTreeSet<&IfName>,
+) -> Option<(IfName, LossCause)> {
+    let both = Since::new(good, now);
+    let devices = good.links.iter().filter(|link| link.hardware.is_some());
+    let own = devices
+        .map(|link| &link.name)
+        .chain(under)
+        .cloned()
+        .collect();
+    let carrying = with_masters(diff::closure(own, &good.links), &good.links);
+    let of_links = good
+        .links_but_loopback()
+        .filter(|link| carrying.contains(&link.name));
+    let found = of_links.filter_map(|link| Some((link, present(link, now)?)));
+    let mut lost = found.filter_map(|(link, now)| Some((link, both.addresses(link, &now.name)?)));
+    let lost = lost.next().or_else(|| both.default_route());
+    lost.map(|(link, what)| (link.name.clone(), what))
+}
+
+/// These links, and the bridges of which one of them is a port, with what is on top of those.
+fn with_masters(mut names: BTreeSet<IfName>, links: &[Link]) -> BTreeSet<IfName> {
+    loop {
+        let ports = links.iter().filter(|link| names.contains(&link.name));
+        let masters = ports.filter_map(|link| link.master.clone());
+        let all = diff::closure(masters.chain(names.iter().cloned()).collect(), links);
+        if all.len() == names.len() {
+            return names;
+        }
+        names = all;
+    }
+}
+
+/// A link of the host under its present name: a device by its hardware, another one by its name.
+fn present<'a>(link: &Link, now: &'a NetState) -> Option<&'a Link> {
+    let known = link.hardware.as_ref().filter(|device| device.is_known());
+    match known {
+        Some(device) => now.links.iter().find(|now| {
+            let theirs = now.hardware.as_ref();
+            theirs.is_some_and(|theirs| theirs.is_same(device))
+        }),
+        None => now.link(&link.name),
+    }
+}
+
 /// The good state of a namespace, and the present one.
-pub(crate) struct Since<'a> {
+struct Since<'a> {
     good: Indexed<'a>,
     now: Indexed<'a>,
 }
 
 impl<'a> Since<'a> {
-    pub(crate) fn new(good: &'a NetState, now: &'a NetState) -> Self {
+    fn new(good: &'a NetState, now: &'a NetState) -> Self {
         let (good, now) = (Indexed::new(good), Indexed::new(now));
         Self { good, now }
     }
@@ -44,7 +98,7 @@ impl<'a> Since<'a> {
     }
 
     /// The addresses that a link has lost, which has the name `now` in the present state.
-    pub(crate) fn addresses(&self, link: &Link, now: &IfName) -> Option<LossCause> {
+    fn addresses(&self, link: &Link, now: &IfName) -> Option<LossCause> {
         let had = |family| owned(&self.good, &link.name, family).next().is_some();
         let has_lost = |family: &IpFamily| {
             let mut then = owned(&self.good, &link.name, *family);
@@ -67,7 +121,7 @@ impl<'a> Since<'a> {
     }
 
     /// The default route that is lost: the namespace had one of that family, and has none any more.
-    pub(crate) fn default_route(&self) -> Option<Loss> {
+    fn default_route(&self) -> Option<(&'a Link, LossCause)> {
         IpFamily::BOTH.into_iter().find_map(|family| {
             let is_default = |route: &&Route| route.family() == family && route.is_default();
             let has_moved = |route: &&Route| {
@@ -83,7 +137,7 @@ impl<'a> Since<'a> {
             }
             let new = self.new_destinations(has_moved);
             new.is_empty()
-                .then(|| Loss::new(link, LossCause::DefaultRoute(family)))
+                .then_some((link, LossCause::DefaultRoute(family)))
         })
     }
 

@@ -16,6 +16,7 @@ mod pod;
 mod routes;
 pub mod snapshot_quality;
 mod step;
+mod surplus;
 mod traffic;
 mod verdict;
 

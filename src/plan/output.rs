@@ -12,6 +12,8 @@ pub struct Plan {
     pub later: Vec<Step>,
     /// Differences for which there is no step.
     pub problems: Vec<Problem>,
+    /// Those of them about objects that are not in the checkpoint and are lost with a NIC, in the same order.
+    pub unrecorded: Vec<Problem>,
 }
 
 impl Plan {

@@ -1,15 +1,13 @@
 //! Plans one pod: its macvlans and the links above them, addresses, routes and rules.
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap, HashSet};
-use std::fmt::Display;
+use std::collections::{BTreeSet, HashSet};
 use std::hash::Hash;
 
 use super::link::{LinkPlanner, diff, ipv6};
-use super::{addresses, routes, traffic};
-use crate::model::net::address::Maker;
+use super::{addresses, routes, surplus};
 use crate::model::problem::{ConflictCause, PlanCause};
-use crate::model::{Address, Claim, IfName, Indexed, Link, LinkKind, NetState, Parent, Problem};
+use crate::model::{Address, Claim, IfName, Link, LinkKind, NetState, Parent, Problem};
 use crate::plan::{HostDevice, HostLinks, NetlinkStep, Observed, Plan, Step};
 
 /// The plan for a pod's namespace, with the host's links as parents. What is `withheld` is neither restored nor surplus.
@@ -21,11 +19,12 @@ pub fn pod(
     host: &HostLinks,
 ) -> Plan {
     let wanted = without(recorded, withheld);
-    let mut planner = PodPlanner::new(recorded, &wanted, observed, host);
+    let mut planner = PodPlanner::new(&wanted, observed, host);
     planner.all_links();
     planner.objects();
-    planner.surplus();
-    planner.links.plan
+    let mut plan = planner.links.plan;
+    surplus::report(recorded, observed.state, &mut plan);
+    plan
 }
 
 /// The links on links of the host that the pod's plan creates, where these links are there now.
@@ -42,7 +41,7 @@ pub fn missing_links(
         age: 0,
     };
     let wanted = without(recorded, withheld);
-    let mut planner = PodPlanner::new(recorded, &wanted, observed, host);
+    let mut planner = PodPlanner::new(&wanted, observed, host);
     planner.all_links();
     let missing = planner
         .links
@@ -73,7 +72,6 @@ fn without<'a>(recorded: &'a NetState, withheld: &BTreeSet<Claim>) -> Cow<'a, Ne
 }
 
 struct PodPlanner<'a> {
-    recorded: &'a NetState,
     /// From the recorded state without what is withheld.
     links: LinkPlanner<'a>,
     host: &'a HostLinks,
@@ -84,14 +82,8 @@ struct PodPlanner<'a> {
 }
 
 impl<'a> PodPlanner<'a> {
-    fn new(
-        recorded: &'a NetState,
-        wanted: &'a NetState,
-        observed: Observed<'a>,
-        host: &'a HostLinks,
-    ) -> Self {
+    fn new(wanted: &'a NetState, observed: Observed<'a>, host: &'a HostLinks) -> Self {
         Self {
-            recorded,
             links: LinkPlanner::new(wanted, observed),
             host,
             settled: BTreeSet::new(),
@@ -264,105 +256,14 @@ impl<'a> PodPlanner<'a> {
         plan.problems
             .extend(lost.map(|what| PlanCause::ObjectLost.error(what)));
     }
-
-    /// Reports objects that the checkpoint lacks; they are left unchanged.
-    fn surplus(&mut self) {
-        let recorded = self.recorded;
-        let LinkPlanner { observed, plan, .. } = &mut self.links;
-        let NetState {
-            links,
-            addresses,
-            routes,
-            nexthops,
-            rules,
-            neighbours,
-            unsupported: _,
-        } = observed.state;
-        let problems = &mut plan.problems;
-        surplus_of_links(&recorded.links, links, problems);
-        let other_addresses = other_addresses(recorded, addresses);
-        problems.extend(surplus_of("address", other_addresses));
-        // A version of a recorded route is changed, and then no other one is in its place.
-        let changed: HashSet<_> = plan
-            .steps
-            .iter()
-            .filter_map(|step| match step {
-                Step::Netlink(NetlinkStep::ChangeRoute(route)) => Some(route.place()),
-                _ => None,
-            })
-            .collect();
-        let other_routes =
-            beyond(routes, &recorded.routes).filter(|now| !changed.contains(&now.place()));
-        problems.extend(surplus_of("route", other_routes));
-        let known: HashSet<u32> = recorded.nexthops.iter().map(|nexthop| nexthop.id).collect();
-        let other_nexthops = nexthops.iter().filter(|now| !known.contains(&now.id));
-        problems.extend(surplus_of("nexthop", other_nexthops));
-        problems.extend(surplus_of("rule", beyond(rules, &recorded.rules)));
-        let other_neighbours = beyond(neighbours, &recorded.neighbours);
-        problems.extend(surplus_of("neighbour", other_neighbours));
-    }
-}
-
-/// Reports links that are not recorded, and what recorded links have beyond the record.
-fn surplus_of_links(recorded: &[Link], now: &[Link], problems: &mut Vec<Problem>) {
-    let known: HashMap<_, _> = recorded.iter().map(|link| (&link.name, link)).collect();
-    let links = now
-        .iter()
-        .map(|now| &now.name)
-        .filter(|now| !known.contains_key(now));
-    problems.extend(surplus_of("link", links));
-    let aliases = now
-        .iter()
-        .filter(|now| {
-            let then = known.get(&now.name);
-            now.alias.is_some() && then.is_some_and(|then| then.alias.is_none())
-        })
-        .map(|now| &now.name);
-    problems.extend(surplus_of("alias of link", aliases));
-    let groups = now.iter().flat_map(|now| {
-        let then = known.get(&now.name).map_or(&[][..], |then| &then.groups);
-        let groups = now.groups.iter().filter(|group| !then.contains(group));
-        groups.map(|group| format!("{group} dev {}", now.name))
-    });
-    problems.extend(surplus_of("group", groups));
-    let traffic = now
-        .iter()
-        .filter_map(|now| Some(traffic::surplus(known.get(&now.name)?, now)))
-        .flatten();
-    problems.extend(traffic.map(|now| PlanCause::Surplus.info(now)));
-}
-
-/// The addresses that the record lacks, without those that are to come by themselves.
-fn other_addresses<'a>(
-    recorded: &NetState,
-    now: &'a [Address],
-) -> impl Iterator<Item = &'a Address> {
-    let recorded = Indexed::new(recorded);
-    let key = |address: &Address| (address.dev.clone(), address.identity());
-    let known: HashSet<_> = recorded.state.addresses.iter().map(key).collect();
-    now.iter().filter(move |now| {
-        let is_new = !now.comes_by_itself()
-            || (now.maker == Maker::Kernel && lacked_link_local(&now.dev, &recorded));
-        is_new && !known.contains(&key(now))
-    })
-}
-
-/// Whether a link had no address from the kernel, because it was removed or is not to be made.
-fn lacked_link_local(dev: &IfName, recorded: &Indexed<'_>) -> bool {
-    recorded.link(dev).is_some_and(|link| {
-        link.sysctls.ipv6.contains_key(&ipv6::ADDR_GEN_MODE)
-            && ipv6::lacks_link_local(link, recorded)
-    })
 }
 
 /// The objects of `all` that `known` lacks, in their order.
-fn beyond<'a, T: Eq + Hash>(all: &'a [T], known: &'a [T]) -> impl Iterator<Item = &'a T> {
+pub(super) fn beyond<'a, T: Eq + Hash>(
+    all: &'a [T],
+    known: &'a [T],
+) -> impl Iterator<Item = &'a T> {
     let same = all == known;
     let known: HashSet<&T> = known.iter().filter(|_| !same).collect();
     all.iter().filter(move |one| !same && !known.contains(one))
-}
-
-/// A note for each object of one kind that the checkpoint lacks.
-fn surplus_of(kind: &str, objects: impl Iterator<Item: Display>) -> impl Iterator<Item = Problem> {
-    objects.map(move |now| PlanCause::Surplus.info(format!("{kind} {now}")))
 }

@@ -6,7 +6,7 @@ use crate::model::problem::SnapshotCause;
 use crate::model::text::escape;
 use crate::model::{Hardware, IfName, Indexed, Link, LinkKind, NetState, Parent, Problem};
 use crate::plan::link::diff;
-pub use crate::plan::loss::loss;
+pub use crate::plan::loss::{host_loss, loss};
 
 /// What a driver reload would take from a pod and netfix could not restore.
 #[must_use]

@@ -37,9 +37,9 @@ impl Fallback {
     }
 }
 
-/// How the records of a survey are completed.
+/// What a survey may use besides the given records.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Completion<'a> {
+pub(crate) struct FallbackRequest<'a> {
     pub fallback: Fallback,
     /// Pods to which this run gave interfaces by such a record. They are no longer without any, and still have no other record.
     pub recovered: &'a BTreeSet<NetnsKey>,
@@ -47,18 +47,25 @@ pub(crate) struct Completion<'a> {
     pub runtimes: Option<&'a RuntimeConfig>,
 }
 
-impl Completion<'_> {
+static NO_POD: BTreeSet<NetnsKey> = BTreeSet::new();
+
+impl FallbackRequest<'_> {
     /// The given records alone.
     pub(crate) const NONE: Self = Self {
         fallback: Fallback::Nothing,
-        recovered: &BTreeSet::new(),
+        recovered: &NO_POD,
         runtimes: None,
+    };
+    /// Everything that is there, without a query.
+    pub(crate) const ALL: Self = Self {
+        fallback: Fallback::GenerationsAndCache,
+        ..Self::NONE
     };
 }
 
 /// The search for records of the pods that have none.
 pub(super) struct FallbackSearch<'a> {
-    pub completion: Completion<'a>,
+    pub request: FallbackRequest<'a>,
     pub selection: &'a Selection,
     pub sources: contest::Sources<'a>,
     pub node: &'a NodeIdentity,
@@ -72,7 +79,7 @@ pub(super) struct FallbackSearch<'a> {
 impl FallbackSearch<'_> {
     /// Completes the records; returns whether the cache, which is for later, has more.
     pub(super) fn run(mut self) -> bool {
-        let is_for_later = match self.completion.fallback {
+        let is_for_later = match self.request.fallback {
             Fallback::Nothing => return false,
             Fallback::Generations => {
                 self.in_generations();
@@ -97,8 +104,8 @@ impl FallbackSearch<'_> {
     fn is_bare(&self, one: &Unmatched) -> bool {
         let is_damaged = || self.is_damaged(&one.pod.info.id);
         one.finding == Finding::Bare
-            || self.completion.recovered.contains(&one.pod.netns.key())
-            || (one.finding == Finding::Nothing && is_damaged() && !one.has_interfaces())
+            || self.request.recovered.contains(&one.pod.netns.key())
+            || (one.finding == Finding::Nothing && one.is_bare() && is_damaged())
     }
 
     fn is_damaged(&self, id: &PodId) -> bool {
@@ -106,11 +113,12 @@ impl FallbackSearch<'_> {
         damaged.any(|damaged| damaged.info.id == *id)
     }
 
-    /// Whether a pod once had a checkpoint, which is damaged or was removed.
+    /// Whether a pod with interfaces once had a checkpoint, which is damaged or was removed.
     fn had_checkpoint(&self, one: &Unmatched) -> bool {
         let id = &one.pod.info.id;
         let was_seen = || self.recorded.is_some_and(|node| node.seen(id).is_some());
-        one.finding != Finding::Private && (self.is_damaged(id) || (!one.has_record && was_seen()))
+        let is_missing = one.finding == Finding::HasInterfaces && !one.has_record;
+        self.is_damaged(id) || (is_missing && was_seen())
     }
 
     /// Gives pods the checkpoints of the newest generation that has one about them.
@@ -212,7 +220,7 @@ impl FallbackSearch<'_> {
 
     /// Queries the runtimes for the sandboxes of these pods, unless that was done when the pods were found.
     fn query(&mut self) {
-        let runtimes = self.completion.runtimes.filter(|_| self.answer.is_none());
+        let runtimes = self.request.runtimes.filter(|_| self.answer.is_none());
         match runtimes.map(kubelet_endpoint::query) {
             None => {}
             Some(Ok(answer)) => {

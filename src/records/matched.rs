@@ -8,6 +8,7 @@ use crate::inventory::observe::{Host, Pod};
 use crate::kernel::Error;
 use crate::kernel::conf::{sysctl, sysfs};
 use crate::kernel::state::{self, Needs};
+use crate::matching::host_parents::AssumedParent;
 use crate::model::net::link::sysctl::Sysctls;
 use crate::model::{
     Checkpoint, Claim, IfName, Link, NetState, Partial, PodInfo, PodSummary, Problem, interfaces,
@@ -31,6 +32,16 @@ pub(crate) enum RecordOrigin {
     Generation(u64),
     /// libcni's cache.
     CniCache,
+}
+
+impl RecordOrigin {
+    /// The number of the generation.
+    pub(crate) fn generation(self) -> Option<u64> {
+        match self {
+            Self::Generation(number) => Some(number),
+            Self::Requested | Self::CniCache => None,
+        }
+    }
 }
 
 /// A checkpoint and the running pod that it describes.
@@ -226,4 +237,24 @@ impl Matched {
             ..summary
         }
     }
+}
+
+/// Gives the interfaces of incomplete records their parent where the record names none. Only libcni's entries have one then: that
+/// of the host's default route.
+pub(super) fn assume_parents(
+    matched: &mut [Matched],
+    parent: Option<&IfName>,
+    recorded: Option<&NetState>,
+    host: &NetState,
+) -> Result<Vec<Problem>, Problem> {
+    let mut problems = Vec::new();
+    for by_plugins in [false, true] {
+        let parents = AssumedParent::new(parent, by_plugins, recorded, host)?;
+        let of_them = matched
+            .iter_mut()
+            .filter(|one| (one.origin == RecordOrigin::CniCache) == by_plugins);
+        let partials = of_them.filter_map(|one| one.partial.as_mut());
+        problems.extend(parents.assign(partials.flat_map(|partial| &mut partial.attachments)));
+    }
+    Ok(problems)
 }

@@ -1,7 +1,9 @@
 //! What is stored about pods: the records beside the running pods, why others are not used, and second sources.
 
+mod claims;
 pub(crate) mod cni_cache;
 pub(crate) mod contest;
+pub(crate) mod evidence;
 pub(crate) mod fallback;
 pub(crate) mod import;
 mod late_query;

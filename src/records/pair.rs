@@ -110,7 +110,7 @@ fn reason(
         Rejection::PodReplaced { pod } => {
             return Reason::PodReplaced(machine.pods[*pod].info.clone());
         }
-        Rejection::NetnsReplaced => MatchingCause::NetnsReplaced,
+        Rejection::NetnsReplaced => return Reason::NetnsReplaced,
         Rejection::Unproven { .. } => MatchingCause::NetnsUnproven,
         Rejection::Ambiguous { records: all, .. } => {
             let ids = all.iter().map(|at| records[*at].info.id.clone());

@@ -12,7 +12,7 @@ use crate::model::problem::{ForeignCause, MatchingCause};
 use crate::model::{Checkpoint, IfName, NodeState, Problem};
 use crate::records::cni_cache;
 use crate::records::contest;
-use crate::records::fallback::{Completion, Fallback};
+use crate::records::fallback::{Fallback, FallbackRequest};
 use crate::records::stored::{Stored, load_light, load_node};
 use crate::records::survey::{Records, SourceContents, Surveyed, survey_from};
 use crate::refusal::Refusal;
@@ -76,13 +76,13 @@ pub(crate) fn prepare_with(
         store,
         cni_cache: &request.cni_cache,
     };
-    let completion = Completion {
+    let fallback = FallbackRequest {
         fallback,
         recovered,
         runtimes: Some(&request.runtimes),
     };
     let parent = request.parent.as_ref();
-    let mut surveyed = survey_from(inventory, contents, parent, selection, sources, completion)?;
+    let mut surveyed = survey_from(inventory, contents, parent, selection, sources, fallback)?;
     let has_matched = !surveyed.matched.is_empty();
     if !has_matched && surveyed.rejected.is_empty() && surveyed.damaged.is_empty() {
         surveyed.problems.push(nothing_stored(request));

@@ -19,6 +19,8 @@ pub(crate) enum Reason {
     OtherBoot,
     /// By this cause its namespace is gone, or may be another one.
     NetnsGone(Cause),
+    /// Another namespace is at its path.
+    NetnsReplaced,
     /// Its namespace cannot be entered, which is reported with the namespaces.
     NetnsClosed,
     /// This pod has its namespace.
@@ -37,6 +39,7 @@ impl Rejected {
             Reason::OtherMachine => MatchingCause::OtherMachine.into(),
             Reason::OtherBoot => MatchingCause::OtherBoot.into(),
             Reason::NetnsGone(cause) => cause.clone(),
+            Reason::NetnsReplaced => MatchingCause::NetnsReplaced.into(),
             Reason::NetnsClosed => return Vec::new(),
             Reason::PodReplaced(now) => {
                 let now = now.clone();
@@ -55,7 +58,8 @@ impl Rejected {
 
     /// Whether a pod that was recreated may have its name now.
     pub(super) fn may_have_successor(&self) -> bool {
-        matches!(self.reason, Reason::NetnsGone(_)) && self.pod.info.sandbox.is_some()
+        let is_gone = matches!(self.reason, Reason::NetnsGone(_) | Reason::NetnsReplaced);
+        is_gone && self.pod.info.sandbox.is_some()
     }
 
     /// Finds the pod that has the record's name now, as a `StatefulSet`'s has when it is recreated.

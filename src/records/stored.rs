@@ -103,14 +103,15 @@ pub(crate) fn summary_of(info: &PodInfo, checkpoint: &Checkpoint) -> PodSummary 
 pub(crate) fn age(at: &Stamp) -> u32 {
     let now = clock::boottime();
     let then = at.boottime.filter(|_| at.node.is_same(&node_identity()));
-    let seconds = match then.and_then(|then| now.checked_sub(then)) {
-        Some(milliseconds) => milliseconds / 1000,
-        None => {
+    let counted = then.and_then(|then| now.checked_sub(then));
+    let seconds = counted.map_or_else(
+        || {
             let then = at.wall.parse::<Timestamp>().ok();
             let seconds = then.map(|then| clock::seconds() - then.as_second());
             u64::try_from(seconds.unwrap_or_default()).unwrap_or_default()
-        }
-    };
+        },
+        |milliseconds| milliseconds / 1000,
+    );
     u32::try_from(seconds).unwrap_or(u32::MAX)
 }
 

@@ -1,28 +1,29 @@
 //! What `restore`, `check`, `plan`, `diff` and `show` start from: the stored records beside the running pods, and the
 //! host's state under them. Whatever can be refused is refused here, before the first change.
 
-use std::collections::BTreeSet;
 use std::mem;
 use std::path::Path;
-use std::slice;
 
 use crate::inventory::Inventory;
 use crate::inventory::observe::{Host, Pod};
 use crate::inventory::pods::observe_claims;
 use crate::inventory::private;
 use crate::inventory::visit::visit;
+use crate::kernel::Error;
 use crate::matching::Selection;
-use crate::matching::claims::{Claimant, contests};
 use crate::matching::host_baseline::HostBaseline;
-use crate::matching::host_parents::{self, AssumedParent};
+use crate::matching::host_parents;
+use crate::model::pod::empty::{Evidence, needs_none};
 use crate::model::problem::MatchingCause;
 use crate::model::{IfName, NetState, NodeIdentity, NodeState, PodInfo, PodSummary, Problem};
+use crate::records::claims::settle_claims;
 use crate::records::cni_cache;
 use crate::records::cni_cache::Cache;
 use crate::records::contest;
 use crate::records::contest::CNI_CACHE;
-use crate::records::fallback::{Completion, Fallback, FallbackSearch};
-use crate::records::matched::{Matched, RecordOrigin};
+use crate::records::evidence::Witnesses;
+use crate::records::fallback::{Fallback, FallbackRequest, FallbackSearch};
+use crate::records::matched::{Matched, assume_parents};
 use crate::records::pair::{Paired, pair};
 use crate::records::rejected::{Reason, Rejected};
 use crate::records::stored::{Stored, age, load_node};
@@ -64,6 +65,8 @@ pub(crate) struct Unmatched {
     /// Its links and addresses, where they could be read.
     pub state: NetState,
     pub finding: Finding,
+    /// What shows that it should have an interface.
+    pub evidence: Option<Evidence>,
     /// Whether a record that is not used has its id: then it is a pod.
     pub has_record: bool,
 }
@@ -73,7 +76,7 @@ pub(crate) struct Unmatched {
 pub(crate) enum Finding {
     /// It belongs to no pod.
     Private,
-    /// It had no interface when the node was last recorded, or its damaged record is reported already.
+    /// It needs no interface by the snapshots so far, or its damaged record is reported already.
     Nothing,
     /// It has no interface: what it lost is unknown.
     Bare,
@@ -98,6 +101,11 @@ impl Unmatched {
     /// Whether it has links beside the loopback device, as far as they could be read.
     pub(crate) fn has_interfaces(&self) -> bool {
         self.state.links_but_loopback().next().is_some()
+    }
+
+    /// Whether it was read and has no such link.
+    pub(crate) fn is_bare(&self) -> bool {
+        !self.state.links.is_empty() && !self.has_interfaces()
     }
 
     pub(crate) fn problem(&self) -> Option<Problem> {
@@ -132,7 +140,7 @@ pub(crate) fn survey(
     stored: Stored,
     selection: &Selection,
     store: &Store,
-    completion: Completion<'_>,
+    request: FallbackRequest<'_>,
 ) -> Result<Surveyed, Refusal> {
     let mut problems = Vec::new();
     let contents = SourceContents {
@@ -142,7 +150,7 @@ pub(crate) fn survey(
     };
     let cni_cache = Path::new(CNI_CACHE);
     let sources = contest::Sources { store, cni_cache };
-    survey_from(inventory, contents, None, selection, sources, completion)
+    survey_from(inventory, contents, None, selection, sources, request)
 }
 
 /// Surveys what a source has beside the inventory; `parent` is that of interfaces for which the source names none.
@@ -152,7 +160,7 @@ pub(crate) fn survey_from(
     parent: Option<&IfName>,
     selection: &Selection,
     sources: contest::Sources<'_>,
-    completion: Completion<'_>,
+    request: FallbackRequest<'_>,
 ) -> Result<Surveyed, Refusal> {
     let SourceContents {
         records,
@@ -164,36 +172,17 @@ pub(crate) fn survey_from(
         Records::Stored(stored) => pair(stored, &mut inventory, selection),
         Records::Cache(cache) => cni_cache::pair(cache, &mut inventory, selection),
     };
-    let Inventory {
-        node,
-        host,
-        mut answer,
-        ..
-    } = inventory;
-    // The user may have named a pod as only a record does that is not at hand yet.
-    let is_by_name = completion.fallback != Fallback::Nothing
-        && paired.matched.is_empty()
-        && paired.unmatched.is_empty();
-    if is_by_name {
-        paired.unmatched = mem::take(&mut paired.unselected);
-    }
-    let mut unmatched = unmatched(&mut paired, &host, node_state.as_ref());
-    let known: Vec<_> = paired.matched.iter().map(|matched| &matched.info).collect();
-    mark_private(&mut unmatched, &known, answer.as_ref());
-    let search = FallbackSearch {
-        completion,
+    let recorded = node_state.as_ref();
+    let (unmatched, is_in_cache) = complete(
+        &mut paired,
+        &mut inventory,
+        recorded,
         selection,
-        sources,
-        node: &node,
-        recorded: node_state.as_ref(),
-        paired: &mut paired,
-        unmatched: &mut unmatched,
-        answer: &mut answer,
-    };
-    let is_in_cache = search.run();
-    if is_by_name {
-        unmatched.clear();
-    }
+        (sources, request),
+    );
+    let Inventory {
+        node, host, answer, ..
+    } = inventory;
     problems.append(&mut paired.problems);
     problems.extend(paired.damaged.iter().map(|one| one.problem.clone()));
     let recorded = node_state.as_ref().map(|recorded| &recorded.state);
@@ -206,7 +195,7 @@ pub(crate) fn survey_from(
     }
     let contested = settle_claims(
         &mut paired.matched,
-        &unmatched,
+        unmatched.iter().map(|one| (&one.pod, &one.state)),
         (&host, &baseline.state),
         &node,
         sources,
@@ -228,53 +217,83 @@ pub(crate) fn survey_from(
     })
 }
 
-/// Gives the interfaces of incomplete records their parent where the record names none. Only libcni's entries have one then: that
-/// of the host's default route.
-fn assume_parents(
-    matched: &mut [Matched],
-    parent: Option<&IfName>,
-    recorded: Option<&NetState>,
-    host: &NetState,
-) -> Result<Vec<Problem>, Problem> {
-    let mut problems = Vec::new();
-    for by_plugins in [false, true] {
-        let parents = AssumedParent::new(parent, by_plugins, recorded, host)?;
-        let of_them = matched
-            .iter_mut()
-            .filter(|one| (one.origin == RecordOrigin::CniCache) == by_plugins);
-        let partials = of_them.filter_map(|one| one.partial.as_mut());
-        problems.extend(parents.assign(partials.flat_map(|partial| &mut partial.attachments)));
+/// The pods without a record, after the search for records elsewhere; and whether libcni's cache, which is for later, has one of
+/// them.
+fn complete(
+    paired: &mut Paired,
+    inventory: &mut Inventory,
+    recorded: Option<&NodeState>,
+    selection: &Selection,
+    (sources, request): (contest::Sources<'_>, FallbackRequest<'_>),
+) -> (Vec<Unmatched>, bool) {
+    // The user may have named a pod as only a record does that is not at hand yet.
+    let is_by_name = request.fallback != Fallback::Nothing
+        && paired.matched.is_empty()
+        && paired.unmatched.is_empty();
+    if is_by_name {
+        paired.unmatched = mem::take(&mut paired.unselected);
     }
-    Ok(problems)
+    let witnesses = Witnesses {
+        answer: inventory.answer.as_ref(),
+        cni_cache: sources.cni_cache,
+    };
+    let mut unmatched = unmatched(paired, &inventory.host, recorded, witnesses);
+    let known: Vec<_> = paired.matched.iter().map(|matched| &matched.info).collect();
+    mark_private(&mut unmatched, &known, inventory.answer.as_ref());
+    let search = FallbackSearch {
+        request,
+        selection,
+        sources,
+        node: &inventory.node,
+        recorded,
+        paired,
+        unmatched: &mut unmatched,
+        answer: &mut inventory.answer,
+    };
+    let is_in_cache = search.run();
+    if is_by_name {
+        unmatched.clear();
+    }
+    (unmatched, is_in_cache)
 }
 
 /// What missing records mean: a pod without any interface may have lost it.
-fn unmatched(paired: &mut Paired, host: &Host, recorded: Option<&NodeState>) -> Vec<Unmatched> {
+fn unmatched(
+    paired: &mut Paired,
+    host: &Host,
+    recorded: Option<&NodeState>,
+    witnesses: Witnesses<'_>,
+) -> Vec<Unmatched> {
     let mut pods = std::mem::take(&mut paired.unmatched);
-    let known_empty = recorded.map_or(&[][..], |node| &node.empty);
     let states = observe_claims(&mut pods, host);
+    let bare: Vec<bool> = states.iter().map(is_bare).collect();
+    let evidence = witnesses.among(&mut pods, &bare);
     let mut unmatched = Vec::with_capacity(pods.len());
-    for (pod, state) in pods.into_iter().zip(states) {
+    for (((pod, state), is_bare), evidence) in pods.into_iter().zip(states).zip(bare).zip(evidence)
+    {
         let id = &pod.info.id;
         let is_damaged = paired.damaged.iter().any(|one| one.info.id == *id);
         let is_rejected = paired.rejected.iter().any(|one| one.pod.info.id == *id);
-        let was_empty = known_empty.iter().any(|known| known.is_same(&pod.identity));
-        let is_bare = state
-            .as_ref()
-            .is_ok_and(|state| state.links_but_loopback().next().is_none());
+        let known = recorded.and_then(|node| node.empty(&pod.identity));
         unmatched.push(Unmatched {
             has_record: is_damaged || is_rejected,
             finding: match is_bare {
                 _ if is_damaged => Finding::Nothing,
-                true if was_empty => Finding::Nothing,
+                true if needs_none(known, evidence) => Finding::Nothing,
                 true => Finding::Bare,
                 false => Finding::HasInterfaces,
             },
             state: state.unwrap_or_default(),
+            evidence,
             pod,
         });
     }
     unmatched
+}
+
+fn is_bare(state: &Result<NetState, Error>) -> bool {
+    let state = state.as_ref();
+    state.is_ok_and(|state| state.links_but_loopback().next().is_none())
 }
 
 /// Marks the namespaces that belong to no pod, as far as this answer shows it; `known` are the pods with a record.
@@ -320,52 +339,6 @@ fn baseline(
         selection.is_everything(),
         &host.state,
     )
-}
-
-/// Decides who gets what several of the records, of the pods without one and the host claim; returns the findings of the
-/// pods without a record.
-fn settle_claims(
-    matched: &mut [Matched],
-    unmatched: &[Unmatched],
-    (host, recorded): (&Host, &NetState),
-    node: &NodeIdentity,
-    sources: contest::Sources<'_>,
-) -> Vec<Problem> {
-    let mut claimants = Vec::new();
-    for one in matched.iter() {
-        let netns = Path::new(&one.checkpoint.netns);
-        let claims = one.claims();
-        claimants.push(Claimant::pod(&one.info, &one.pod.identity, netns, &claims));
-    }
-    for Unmatched { pod, state, .. } in unmatched {
-        let netns = &pod.netns.path;
-        claimants.push(Claimant::pod(&pod.info, &pod.identity, netns, state).now(state));
-    }
-    claimants.push(Claimant::host(recorded));
-    let contests = contests(&claimants);
-    let holders: BTreeSet<usize> = contests
-        .iter()
-        .flat_map(|one| one.holders.clone())
-        .collect();
-    for at in holders {
-        let pod = matched.get_mut(at).map(|one| slice::from_mut(&mut one.pod));
-        let state = pod.and_then(|pod| observe_claims(pod, host).pop());
-        // One that cannot be read is reported where it is restored.
-        if let Some(Ok(state)) = state {
-            claimants[at] = claimants[at].clone().now(&state);
-        }
-    }
-    let mut others = Vec::new();
-    for ruling in contest::decide(&contests, &claimants, node, sources) {
-        match matched.get_mut(ruling.at) {
-            Some(one) => {
-                one.contested.push(ruling.problem);
-                one.withheld.extend(ruling.withheld);
-            }
-            None => others.push(ruling.problem),
-        }
-    }
-    others
 }
 
 impl Surveyed {

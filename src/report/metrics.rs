@@ -99,6 +99,12 @@ fn of_check(check: &CheckView, problems: &[Problem], text: &mut Text) {
         "Running pods by state.",
         pods.map(|(state, count)| (format!("{{state=\"{state}\"}}"), *count)),
     );
+    let lost = check.lost.iter();
+    text.gauge(
+        "netfix_pods_lost",
+        "Running pods that have lost their network or a part of it, by what they have lost.",
+        lost.map(|(cause, count)| (format!("{{cause=\"{cause}\"}}"), *count)),
+    );
     text.one(
         "netfix_pods_left_out",
         "Running pods that are not among netfix_pods: their devices have other drivers.",
@@ -261,6 +267,7 @@ mod tests {
             oldest_age: Some(90),
             last_success: Some("2026-11-21T21:00:59.5Z".to_owned()),
             pods: [(State::InSync, 2), (State::Degraded, 1)].into(),
+            lost: [("link-gone", 1), ("no-checkpoint", 0)].into(),
             steps: 7,
             unsupported: Some(3),
         };
@@ -305,6 +312,8 @@ mod tests {
                 "netfix_findings{code=\"degraded\",severity=\"error\"} 2",
                 "netfix_pods{state=\"degraded\"} 1",
                 "netfix_pods{state=\"in-sync\"} 2",
+                "netfix_pods_lost{cause=\"link-gone\"} 1",
+                "netfix_pods_lost{cause=\"no-checkpoint\"} 0",
                 "netfix_pods_left_out 1",
                 "netfix_snapshot_last_success_timestamp_seconds 1795294859.5",
                 "netfix_unsupported_objects 3",

@@ -25,7 +25,7 @@ use crate::model::{Problem, Severity};
 pub use docs::explain::{codes, explain, list as list_codes};
 pub use docs::schema::schema;
 pub use document::{
-    CheckStatus, CheckView, Document, Extra, GenerationView, KeptView, NodeView, PodView,
+    CheckStatus, CheckView, Document, Extra, GenerationView, KeptView, LostView, NodeView, PodView,
     RuntimeView, ShowView, StatusView, Verb,
 };
 pub use fleet::page::page as fleet_page;

@@ -7,7 +7,7 @@ use crate::kernel::state;
 use crate::matching::Selection;
 use crate::model::{Checkpoint, NetState, PodInfo, Problem};
 use crate::plan::{HostLinks, PodVerdict, Step};
-use crate::records::fallback::Completion;
+use crate::records::fallback::FallbackRequest;
 use crate::records::matched::Matched;
 use crate::records::rejected::{Reason, Rejected};
 use crate::records::stored::Stored;
@@ -59,7 +59,7 @@ fn survey_one(
         checkpoints: vec![(info.clone(), checkpoint.clone())],
         ..Stored::default()
     };
-    survey(inventory, stored, &selection, store, Completion::NONE)
+    survey(inventory, stored, &selection, store, FallbackRequest::NONE)
 }
 
 impl Inspected {
@@ -69,10 +69,14 @@ impl Inspected {
         self.problems.extend(rejected.flat_map(Rejected::problems));
         self.problems.append(&mut surveyed.contested);
         let Some(id) = surveyed.matched.first().map(|one| one.info.id.clone()) else {
-            use Reason::{NetnsGone, OtherBoot, PodReplaced};
+            use Reason::{NetnsGone, NetnsReplaced, OtherBoot, PodReplaced};
             let mut rejected = surveyed.rejected.iter();
-            let is_gone =
-                rejected.any(|one| matches!(one.reason, NetnsGone(_) | OtherBoot | PodReplaced(_)));
+            let is_gone = rejected.any(|one| {
+                matches!(
+                    one.reason,
+                    NetnsGone(_) | NetnsReplaced | OtherBoot | PodReplaced(_)
+                )
+            });
             self.runs = is_gone.then_some(false);
             return Ok(());
         };

@@ -6,106 +6,19 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::facts::{Archive, Moment, Observation, PodObservation, Reading};
+use super::accept::Accepted;
+use super::changes::{Changes, Gone, PodChange, PodDecision, WriteReason};
+use super::facts::{Archive, GoodRecord, Moment, Observation, PodObservation, Reading};
 use super::host_state;
 use crate::model::checkpoint::{Extension, SCHEMA};
 use crate::model::net::stack;
+use crate::model::pod::empty::{EmptyNetns, Evidence};
 use crate::model::problem::SnapshotCause;
 use crate::model::{
-    Bytes, Checkpoint, Loss, LossCause, NetState, NetnsIdentity, NodeState, PodId, PodInfo,
-    PodSummary, Problem, Stamp, interfaces,
+    Bytes, Checkpoint, Loss, LossCause, NetState, NetnsIdentity, PodId, PodInfo, PodSummary,
+    Problem, interfaces,
 };
 use crate::plan::snapshot_quality;
-
-/// What a snapshot changes.
-#[derive(Debug)]
-pub(crate) struct Changes {
-    /// When the pods were read, and on which machine.
-    pub at: Stamp,
-    /// In the order in which the pods were observed.
-    pub pods: Vec<PodDecision>,
-    /// Checkpoints to remove.
-    pub gone: BTreeMap<PodId, Gone>,
-    pub host: HostDecision,
-    /// Problems of the observation and of the pods.
-    pub problems: Vec<Problem>,
-    /// Whether all that is stored then becomes a generation.
-    pub makes_generation: bool,
-    /// Whether nothing is lost, and all pods were to be observed and could be read.
-    pub is_complete: bool,
-}
-
-/// What a snapshot changes for one pod.
-#[derive(Debug)]
-pub(crate) struct PodDecision {
-    /// With the interfaces and the time of its checkpoint.
-    pub pod: PodSummary,
-    pub change: PodChange,
-}
-
-/// What happens to a pod's checkpoint.
-#[derive(Debug)]
-pub(crate) enum PodChange {
-    Write(WriteReason, Box<Checkpoint>),
-    /// The stored one has the same content.
-    Unchanged,
-    /// The pod has lost something: the stored one stays.
-    Lost,
-    /// A link vanished while the pod was read, and nothing is stored: nothing is written.
-    HalfLost,
-    /// The pod has nothing to record.
-    Empty,
-    /// The pod could not be read: what is stored stays.
-    Unread,
-}
-
-/// Why a checkpoint is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(test, derive(serde::Serialize))]
-#[cfg_attr(test, serde(rename_all = "kebab-case"))]
-pub(crate) enum WriteReason {
-    /// Nothing is stored under its name.
-    New,
-    /// Its content differs from the stored one.
-    Changed,
-    /// The stored one is of another namespace.
-    Replaced,
-    /// The stored one cannot be read; a generation keeps it as it is.
-    Corrupt,
-}
-
-impl PodChange {
-    /// Whether a file is written in the place of another.
-    pub(super) fn replaces(&self) -> bool {
-        matches!(self, Self::Write(reason, _) if *reason != WriteReason::New)
-    }
-}
-
-/// Why a checkpoint is removed.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Gone {
-    /// Its pod is gone.
-    Pod,
-    /// Its pod has a checkpoint under this id, which a runtime has reported since.
-    Renamed(PodId),
-}
-
-/// What a snapshot changes for the host.
-#[derive(Debug)]
-pub(crate) struct HostDecision {
-    pub change: HostChange,
-    /// Whether the host or a pod has lost something.
-    pub has_lost: bool,
-    pub problems: Vec<Problem>,
-}
-
-/// What happens to the host's recorded state.
-#[derive(Debug)]
-pub(crate) enum HostChange {
-    Record(Box<NodeState>),
-    /// It stays, with new times at which checkpoints were verified.
-    Keep,
-}
 
 /// Decides what a snapshot changes.
 pub(crate) fn decide(now: Observation, stored: &Archive) -> Changes {
@@ -113,10 +26,12 @@ pub(crate) fn decide(now: Observation, stored: &Archive) -> Changes {
         moment,
         pods,
         mut problems,
+        accept,
     } = now;
     let mut decider = Decider {
         moment: &moment,
         stored,
+        accepted: Accepted::new(&accept, &pods),
         empty: known_empty(stored, moment.everything),
         gone: BTreeMap::new(),
         problems: Vec::new(),
@@ -132,7 +47,10 @@ pub(crate) fn decide(now: Observation, stored: &Archive) -> Changes {
         problems.extend(decider.problems.drain(..).map(|problem| problem.of(&id)));
     }
     let Decider {
-        empty, mut gone, ..
+        accepted,
+        empty,
+        mut gone,
+        ..
     } = decider;
     // A name under which one pod was stored may be that of another one now.
     for one in &decisions {
@@ -143,10 +61,13 @@ pub(crate) fn decide(now: Observation, stored: &Archive) -> Changes {
     let any = |is_it: fn(&PodChange) -> bool| decisions.iter().any(|one| is_it(&one.change));
     // A pod that cannot be read does not hold up the others: its tenant may change its tables without end.
     let is_whole = moment.complete && !any(|change| matches!(change, PodChange::HalfLost));
-    let has_unread = any(|change| matches!(change, PodChange::Unread));
+    let is_unknown = |change: &PodChange| matches!(change, PodChange::Unread | PodChange::NoRecord);
+    let has_unknown = any(is_unknown);
     // Only when every namespace could be read, a checkpoint without a pod is known to be one of a pod that is gone.
     if moment.everything && is_whole {
-        gone.extend(of_gone_pods(stored, alive, &decisions));
+        for (id, why) in of_gone_pods(stored, alive, &decisions) {
+            gone.entry(id).or_insert(why);
+        }
     }
     let known = host_state::Known {
         moment: &moment,
@@ -154,13 +75,15 @@ pub(crate) fn decide(now: Observation, stored: &Archive) -> Changes {
         pods: &decisions,
         gone: &gone,
         is_whole,
+        is_accepted: accepted.host,
     };
     let host = known.decide(empty);
     let makes_generation = !host.has_lost && is_whole;
     Changes {
-        is_complete: makes_generation && moment.everything && !has_unread,
+        is_complete: makes_generation && moment.everything && !has_unknown,
         makes_generation,
         at: moment.stamp(),
+        refused: accepted.refused(host.is_given_up),
         pods: decisions,
         gone,
         host,
@@ -169,7 +92,7 @@ pub(crate) fn decide(now: Observation, stored: &Archive) -> Changes {
 }
 
 /// The namespaces with nothing to record that a snapshot of some pods does not read again.
-fn known_empty(stored: &Archive, everything: bool) -> Vec<NetnsIdentity> {
+fn known_empty(stored: &Archive, everything: bool) -> Vec<EmptyNetns> {
     match &stored.node {
         Some(node) if !everything => node.empty.clone(),
         _ => Vec::new(),
@@ -196,8 +119,9 @@ fn of_gone_pods<'a>(
 struct Decider<'a> {
     moment: &'a Moment,
     stored: &'a Archive,
-    /// Namespaces with nothing to record: one that has nothing now has lost nothing later, also where no runtime is queried.
-    empty: Vec<NetnsIdentity>,
+    accepted: Accepted,
+    /// Namespaces with nothing to record.
+    empty: Vec<EmptyNetns>,
     gone: BTreeMap<PodId, Gone>,
     /// The problems of the pod at hand.
     problems: Vec<Problem>,
@@ -211,18 +135,18 @@ impl Decider<'_> {
             identity,
             path,
             reading,
+            evidence,
         } = pod;
         let (state, vanished) = match reading {
             Reading::NoPod => {
-                self.note_empty(identity);
+                self.note_empty(identity, false);
                 return None;
             }
             Reading::Failed(problem) => {
                 self.problems.push(problem);
-                let mut recorded = self.stored.node.iter().flat_map(|node| &node.empty);
-                if recorded.any(|known| known.is_same(&identity)) {
-                    self.note_empty(identity);
-                }
+                // What was known of it stays.
+                let known = self.stored.empty(&identity).cloned();
+                self.keep_empty(known);
                 return Some(PodDecision {
                     pod: summary(&info, &path),
                     change: PodChange::Unread,
@@ -231,26 +155,69 @@ impl Decider<'_> {
             Reading::Whole(state) => (state, None),
             Reading::Torn { state, link } => (state, Some(link)),
         };
-        let good = self.stored.best_about(&self.moment.node, &identity, &info);
-        let lost = match vanished {
+        let stored = self.stored;
+        let good = stored.good(&self.moment.node, &identity, &info);
+        let loss = match vanished {
             Some(link) => Some(Loss {
                 link,
                 what: LossCause::LinkGone,
             }),
-            None => good.and_then(|good| snapshot_quality::loss(&good.state, &state)),
+            None => good.and_then(|good| snapshot_quality::loss(&good.own.state, &state)),
         };
-        Some(match (lost, good) {
-            (Some(lost), Some(good)) => self.lost(&info, &path, lost, good),
+        let evidence = match stored.get(&info.id) {
+            Some(Err(_)) => evidence.or(Some(Evidence::Checkpoint)),
+            _ => evidence,
+        };
+        let is_bare = state.links_but_loopback().next().is_none();
+        Some(match (loss, good) {
+            (Some(loss), Some(good)) if self.accepted.takes(&info.id) => {
+                self.give_up(loss, good);
+                self.whole(info, identity, path, state, is_bare)
+            }
+            (Some(loss), Some(good)) => self.lost(&info, &path, loss, good),
             (Some(Loss { link, .. }), None) => {
-                let problem = SnapshotCause::LinkVanished { link }.error(path.to_string());
-                self.problems.push(problem);
-                PodDecision {
-                    pod: summary(&info, &path),
-                    change: PodChange::HalfLost,
+                let cause = SnapshotCause::LinkVanished { link };
+                self.unrecorded(&info, &path, cause, PodChange::HalfLost)
+            }
+            (None, None) if is_bare && self.is_missed(&identity, evidence) => {
+                if self.accepted.takes(&info.id) {
+                    let problem = SnapshotCause::BareGivenUp.info(path.to_string());
+                    self.problems.push(problem);
+                    self.whole(info, identity, path, state, true)
+                } else {
+                    let evidence = evidence.unwrap_or(Evidence::Checkpoint);
+                    let cause = SnapshotCause::NoRecord { evidence };
+                    self.unrecorded(&info, &path, cause, PodChange::NoRecord)
                 }
             }
-            (None, _) => self.whole(info, identity, path, state),
+            (None, _) => self.whole(info, identity, path, state, false),
         })
+    }
+
+    /// Whether a namespace without an interface and without a record should have one.
+    fn is_missed(&self, identity: &NetnsIdentity, evidence: Option<Evidence>) -> bool {
+        let known = self.stored.empty(identity);
+        evidence.is_some() && !known.is_some_and(|known| known.accepted)
+    }
+
+    /// A pod of which nothing is written, because something is missing that no record describes.
+    fn unrecorded(
+        &mut self,
+        info: &PodInfo,
+        path: &Bytes,
+        cause: SnapshotCause,
+        change: PodChange,
+    ) -> PodDecision {
+        self.problems.push(cause.error(path.to_string()));
+        let pod = summary(info, path);
+        PodDecision { pod, change }
+    }
+
+    /// A pod whose loss a person accepts: a generation keeps what it had.
+    fn give_up(&mut self, Loss { link, what }: Loss, good: GoodRecord<'_>) {
+        let generation = good.generation;
+        self.problems
+            .push(SnapshotCause::GivenUp { what, generation }.info(link));
     }
 
     /// A pod that has lost something: its good checkpoint stays.
@@ -259,15 +226,15 @@ impl Decider<'_> {
         info: &PodInfo,
         path: &Bytes,
         Loss { link, what }: Loss,
-        good: &Extension,
+        good: GoodRecord<'_>,
     ) -> PodDecision {
-        let generation = None;
+        let generation = good.generation;
         self.problems
             .push(SnapshotCause::Lost { what, generation }.error(link));
         PodDecision {
             pod: PodSummary {
-                interfaces: interfaces(&good.state),
-                created: Some(good.created.clone()),
+                interfaces: interfaces(&good.own.state),
+                created: Some(good.own.created.clone()),
                 ..summary(info, path)
             },
             change: PodChange::Lost,
@@ -281,6 +248,7 @@ impl Decider<'_> {
         identity: NetnsIdentity,
         path: Bytes,
         state: NetState,
+        is_given_up: bool,
     ) -> PodDecision {
         let mut pod = PodSummary {
             interfaces: interfaces(&state),
@@ -302,7 +270,14 @@ impl Decider<'_> {
         let change = if let Some(checkpoint) = Checkpoint::new(path, extension) {
             self.checkpoint(&mut pod, &identity, checkpoint)
         } else {
-            self.note_empty(identity);
+            if is_given_up {
+                let about = self.stored.about(&self.moment.node, &identity, &pod.info);
+                let files = about.map(|(id, _)| id).chain([&pod.info.id]);
+                let stored = files.filter(|id| self.stored.has(id));
+                self.gone
+                    .extend(stored.map(|id| (id.clone(), Gone::GivenUp)));
+            }
+            self.note_empty(identity, is_given_up);
             PodChange::Empty
         };
         PodDecision { pod, change }
@@ -342,10 +317,24 @@ impl Decider<'_> {
         PodChange::Write(reason, Box::new(checkpoint.in_oldest_schema()))
     }
 
-    fn note_empty(&mut self, identity: NetnsIdentity) {
-        if !self.empty.iter().any(|known| known.is_same(&identity)) {
-            self.empty.push(identity);
-        }
+    /// Records that a namespace has nothing now: from when on, that is known of earlier snapshots.
+    fn note_empty(&mut self, identity: NetnsIdentity, accepted: bool) {
+        let known = self.stored.empty(&identity);
+        let now = self.moment.created_boottime;
+        let note = EmptyNetns {
+            since: known.and_then(|known| known.since).or(now),
+            seen: now,
+            accepted: accepted || known.is_some_and(|known| known.accepted),
+            identity,
+        };
+        self.keep_empty(Some(note));
+    }
+
+    fn keep_empty(&mut self, note: Option<EmptyNetns>) {
+        let Some(note) = note else { return };
+        self.empty
+            .retain(|known| !known.identity.is_same(&note.identity));
+        self.empty.push(note);
     }
 }
 

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::checkpoint::Extension;
+use crate::model::checkpoint::{Extension, PastFiles};
 use crate::model::pod::by_netns::ByNetns;
+use crate::model::pod::empty::{EmptyNetns, Evidence};
 use crate::model::{
     Bytes, Checkpoint, Link, NetState, NetnsIdentity, NodeIdentity, NodeState, PodId, PodInfo,
     Problem, StackLink, Stamp,
@@ -19,6 +20,9 @@ pub(crate) struct Observation {
     /// with the one that has it by the generations and libcni's results.
     #[cfg_attr(test, serde(default))]
     pub problems: Vec<Problem>,
+    /// The names of what a person gives up.
+    #[cfg_attr(test, serde(default))]
+    pub accept: Vec<Bytes>,
 }
 
 /// The machine, and how much of it was observed.
@@ -60,6 +64,19 @@ pub(crate) struct PodObservation {
     /// A path that leads to it.
     pub path: Bytes,
     pub reading: Reading,
+    /// What shows, of a namespace without interface and checkpoint, that it should have one.
+    #[cfg_attr(test, serde(default))]
+    pub evidence: Option<Evidence>,
+}
+
+impl PodObservation {
+    /// Whether the namespace was read, and has no interface.
+    pub(crate) fn is_bare(&self) -> bool {
+        match &self.reading {
+            Reading::Whole(state) => state.links_but_loopback().next().is_none(),
+            Reading::Torn { .. } | Reading::NoPod | Reading::Failed(_) => false,
+        }
+    }
 }
 
 /// What was read in a namespace.
@@ -78,7 +95,7 @@ pub(crate) enum Reading {
     Failed(Problem),
 }
 
-/// The files of the state directory, without those of its generations.
+/// The files of the state directory, and what its generations have beside them.
 #[derive(Debug)]
 pub(crate) struct Archive {
     /// The checkpoints by the names of their files, or why one cannot be read.
@@ -86,6 +103,16 @@ pub(crate) struct Archive {
     /// The host's state, if it was recorded in this boot of this machine.
     pub node: Option<NodeState>,
     by_netns: ByNetns<PodId>,
+    /// The generations, newest first; read only where something of them is needed.
+    pub past: Vec<PastFiles>,
+}
+
+/// The good record of a running pod.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GoodRecord<'a> {
+    pub own: &'a Extension,
+    /// The newest generation that has it.
+    pub generation: Option<u64>,
 }
 
 impl Archive {
@@ -101,6 +128,7 @@ impl Archive {
             by_netns: ByNetns::new(with_netns),
             checkpoints,
             node,
+            past: Vec::new(),
         }
     }
 
@@ -134,17 +162,47 @@ impl Archive {
         own.filter(|(_, extension)| extension.is_about(node, identity, info))
     }
 
-    /// The best checkpoint of this namespace: the newest, and of the same second the one with a sandbox.
-    pub(crate) fn best_about(
+    /// The good record of this namespace: its best checkpoint, or else that of the newest generation that has one.
+    pub(crate) fn good(
         &self,
         node: &NodeIdentity,
         identity: &NetnsIdentity,
         info: &PodInfo,
-    ) -> Option<&Extension> {
-        let about = self.about(node, identity, info);
-        let (_, best) =
-            about.max_by_key(|(_, own)| (own.stamp().order(), own.pod.sandbox.is_some()))?;
-        Some(best)
+    ) -> Option<GoodRecord<'_>> {
+        if let Some((id, own)) = best(self.about(node, identity, info)) {
+            let mut past = self.past.iter();
+            let generation = past.find(|past| past.has(id, &own.created));
+            return Some(GoodRecord {
+                own,
+                generation: generation.map(|past| past.number),
+            });
+        }
+        // What a person gave up is in older generations all the same.
+        if self.empty(identity).is_some_and(|known| known.accepted) {
+            return None;
+        }
+        self.past.iter().find_map(|past| {
+            let all = past.checkpoints.iter();
+            let own = all.filter_map(|(id, one)| Some((id, one.netfix.as_ref()?)));
+            let (_, own) = best(own.filter(|(_, own)| own.is_about(node, identity, info)))?;
+            Some(GoodRecord {
+                own,
+                generation: Some(past.number),
+            })
+        })
+    }
+
+    /// What earlier snapshots know of a namespace that had no interface.
+    pub(crate) fn empty(&self, identity: &NetnsIdentity) -> Option<&EmptyNetns> {
+        self.node.as_ref()?.empty(identity)
+    }
+
+    /// The newest generation that has the host's state.
+    pub(crate) fn generation_of_node(&self) -> Option<u64> {
+        let created = &self.node.as_ref()?.created;
+        let mut past = self.past.iter();
+        let has_it = past.find(|past| past.node.as_ref() == Some(created));
+        has_it.map(|past| past.number)
     }
 
     /// The host's links under every checkpoint of this boot, with the checkpoint's name.
@@ -155,4 +213,11 @@ impl Archive {
         own.filter(|(_, extension)| extension.node.is_same(node))
             .flat_map(|(id, extension)| extension.stack.iter().map(move |link| (id, link)))
     }
+}
+
+/// The newest of these, and of the same second the one with a sandbox.
+fn best<'a>(
+    about: impl Iterator<Item = (&'a PodId, &'a Extension)>,
+) -> Option<(&'a PodId, &'a Extension)> {
+    about.max_by_key(|(_, own)| (own.stamp().order(), own.pod.sandbox.is_some()))
 }

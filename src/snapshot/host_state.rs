@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::decide::{Gone, HostChange, HostDecision, PodChange, PodDecision};
+use super::changes::{Gone, HostChange, HostDecision, PodChange, PodDecision};
 use super::facts::{Archive, Moment};
 use crate::model::checkpoint::SCHEMA;
+use crate::model::pod::empty::EmptyNetns;
 use crate::model::problem::SnapshotCause;
-use crate::model::{
-    IfName, Link, LinkKind, NetState, NetnsIdentity, NodeState, PodId, Problem, StackLink,
-};
+use crate::model::{IfName, Link, LinkKind, NetState, NodeState, PodId, Problem, StackLink};
 use crate::plan::link::diff::is_above;
 use crate::plan::snapshot_quality;
+use crate::plan::snapshot_quality::host_loss;
 
 /// What the decision for the host depends on.
 pub(super) struct Known<'a> {
@@ -21,31 +21,48 @@ pub(super) struct Known<'a> {
     pub gone: &'a BTreeMap<PodId, Gone>,
     /// Whether every namespace was found and read.
     pub is_whole: bool,
+    /// Whether a person gives up what the host has lost.
+    pub is_accepted: bool,
 }
 
 impl Known<'_> {
     /// The host's present state is recorded, unless something is lost. One that was not read whole replaces no other.
     /// `empty` are the namespaces with nothing to record.
-    pub(super) fn decide(&self, empty: Vec<NetnsIdentity>) -> HostDecision {
+    pub(super) fn decide(&self, empty: Vec<EmptyNetns>) -> HostDecision {
         let mut pods = self.pods.iter();
         let has_lost_pod = pods.any(|one| matches!(one.change, PodChange::Lost));
+        // Without the pods' links it is clear that theirs below is gone.
         let lost = (!has_lost_pod).then(|| self.lost_link()).flatten();
-        let has_lost = has_lost_pod || lost.is_some();
-        let problems = if has_lost {
-            lost.into_iter().collect()
-        } else {
-            snapshot_quality::unsupported_on_host(&self.moment.host)
+        let lost = lost.or_else(|| self.lost());
+        let is_given_up = self.is_accepted && lost.is_some();
+        let has_lost = has_lost_pod || (lost.is_some() && !is_given_up);
+        let problems = match lost {
+            Some(_) if is_given_up => vec![SnapshotCause::HostGivenUp.info("host")],
+            Some(problem) => vec![problem],
+            None if has_lost_pod => Vec::new(),
+            None => snapshot_quality::unsupported_on_host(&self.moment.host),
         };
-        let change = if has_lost || (!self.is_whole && self.stored.node.is_some()) {
-            HostChange::Keep
-        } else {
+        let is_good = !has_lost && (self.is_whole || self.stored.node.is_none());
+        let change = if is_good || is_given_up {
             HostChange::Record(Box::new(self.present(empty)))
+        } else {
+            HostChange::Keep(empty.into_iter().filter(|netns| netns.accepted).collect())
         };
         HostDecision {
             change,
             has_lost,
+            is_given_up,
             problems,
         }
+    }
+
+    /// What a link that carries pods or the host itself has lost since the host's state was recorded.
+    fn lost(&self) -> Option<Problem> {
+        let recorded = self.stored.node.as_ref()?;
+        let under = self.links_under_pods().map(|under| &under.name).collect();
+        let (link, what) = host_loss(&recorded.state, &self.moment.host, under)?;
+        let generation = self.stored.generation_of_node();
+        Some(SnapshotCause::HostLost { what, generation }.error(&link))
     }
 
     /// The problem with a link under a checkpoint of this boot that is gone under any name, or that was up and is down.
@@ -75,7 +92,7 @@ impl Known<'_> {
     }
 
     /// The host's present state, as it is recorded.
-    fn present(&self, empty: Vec<NetnsIdentity>) -> NodeState {
+    fn present(&self, empty: Vec<EmptyNetns>) -> NodeState {
         let interfaces = self.pods.iter().flat_map(|one| &one.pod.interfaces);
         let under = interfaces
             .filter_map(|interface| interface.parent.as_ref())

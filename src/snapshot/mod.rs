@@ -3,6 +3,8 @@
 //! `observe` takes down what runs and what is stored, `decide` alone decides what is written, kept and removed, and
 //! `write` does it.
 
+mod accept;
+mod changes;
 mod decide;
 mod facts;
 mod host_state;
@@ -22,7 +24,7 @@ use crate::inventory::Inventory;
 use crate::inventory::look::Look;
 use crate::kernel::events::LINKWATCH;
 use crate::matching::Selection;
-use crate::model::{NodeIdentity, NodeState, PodSummary, Problem};
+use crate::model::{Bytes, NodeIdentity, NodeState, PodSummary, Problem};
 use crate::progress::Listener;
 use crate::records::stored::shown;
 use crate::refusal::Refusal;
@@ -39,6 +41,8 @@ pub(crate) struct SnapshotRequest<'a> {
     pub runtimes: &'a runtime::RuntimeConfig,
     /// How many generations to keep.
     pub keep: NonZeroUsize,
+    /// The names of what a person gives up: pods, and `host`.
+    pub accept: &'a [Bytes],
 }
 
 /// What a snapshot recorded.
@@ -73,6 +77,8 @@ pub(crate) enum SnapshotState {
     Degraded,
     /// The pod has nothing to record.
     Empty,
+    /// It has no interface and no checkpoint, and should have both.
+    NoCheckpoint,
     /// The pod could not be read, or the checkpoint not be written.
     Failed,
 }
@@ -121,20 +127,25 @@ pub(crate) fn run(
     let guard = store.lock("snapshot")?;
     let captured = look(request, store, progress)?;
     if !captured.has_degraded() {
-        return Ok(captured.write(&guard, request.keep, progress));
+        return captured.accepted(&guard, request.keep, progress);
     }
     drop(captured);
     drop(guard);
     thread::sleep(SECOND_LOOK);
     let guard = store.lock("snapshot")?;
     let captured = look(request, store, progress)?;
-    Ok(captured.write(&guard, request.keep, progress))
+    captured.accepted(&guard, request.keep, progress)
 }
 
 /// Observes the selected pods and the host, and decides what to write; nothing is written. Returns the pods and the host too,
 /// without their problems.
-pub(crate) fn capture(look: Look, selection: &Selection, store: &Store) -> (Captured, Inventory) {
-    let (now, stored, inventory) = observe(look, selection, store);
+pub(crate) fn capture(
+    look: Look,
+    selection: &Selection,
+    accept: &[Bytes],
+    store: &Store,
+) -> (Captured, Inventory) {
+    let (now, stored, inventory) = observe(look, selection, accept, store);
     let changes = decide(now, &stored);
     (Captured { changes, stored }, inventory)
 }
@@ -145,5 +156,5 @@ fn look(
     progress: &mut dyn Listener,
 ) -> Result<Captured, Refusal> {
     let look = Look::take(request.selection, request.runtimes, store, progress)?;
-    Ok(capture(look, request.selection, store).0)
+    Ok(capture(look, request.selection, request.accept, store).0)
 }

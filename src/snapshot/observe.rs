@@ -12,8 +12,10 @@ use crate::kernel::dump;
 use crate::matching::Selection;
 use crate::matching::claims::{Claimant, contests};
 use crate::model::{Bytes, NetState, NodeIdentity, Problem};
+use crate::plan::snapshot_quality::{host_loss, loss};
 use crate::records::contest;
 use crate::records::contest::CNI_CACHE;
+use crate::records::evidence::Witnesses;
 use crate::records::stored::load_node;
 use crate::runtime::RuntimeAnswer;
 use crate::store::Store;
@@ -22,6 +24,7 @@ use crate::store::Store;
 pub(super) fn observe(
     look: Look,
     selection: &Selection,
+    accept: &[Bytes],
     store: &Store,
 ) -> (Observation, Archive, Inventory) {
     let Look {
@@ -51,7 +54,10 @@ pub(super) fn observe(
         .into_iter()
         .map(|(id, file)| (id, file.map_err(|error| error.problem())))
         .collect();
-    let archive = Archive::new(checkpoints, recorded);
+    let mut archive = Archive::new(checkpoints, recorded);
+    if needs_past(pods, &observed, &host.state, &archive, node) {
+        archive.past = store.past();
+    }
     let moment = Moment {
         created: at.wall,
         created_boottime: at.boottime,
@@ -65,6 +71,7 @@ pub(super) fn observe(
         pods: read(pods, observed, &archive, node, answer.as_ref()),
         moment,
         problems,
+        accept: accept.to_vec(),
     };
     (observation, archive, inventory)
 }
@@ -89,10 +96,37 @@ fn contested(
     rulings.into_iter().map(|ruling| ruling.problem).collect()
 }
 
+/// Whether something of the generations is needed: of a running pod without a readable checkpoint, of what is lost, or, with the
+/// host's state, of what was there before.
+fn needs_past(
+    pods: &[Pod],
+    observed: &[ObservedPod],
+    host: &NetState,
+    archive: &Archive,
+    node: &NodeIdentity,
+) -> bool {
+    let recorded = archive.node.as_ref();
+    let has_host_lost = || {
+        let under = archive.stacks(node).map(|(_, link)| &link.name).collect();
+        recorded.is_some_and(|old| host_loss(&old.state, host, under).is_some())
+    };
+    let mut both = pods.iter().zip(observed);
+    both.any(|(pod, observed)| {
+        let good = archive.good(node, &pod.identity, &pod.info);
+        match (good, observed) {
+            (None, _) => true,
+            (Some(good), Ok((state, torn))) => {
+                torn.is_some() || loss(&good.own.state, state).is_some()
+            }
+            (Some(_), Err(_)) => false,
+        }
+    }) || has_host_lost()
+}
+
 /// What was read of each namespace, but for those of users who are no pods: they are known by their owner, and there may be
 /// any number of them.
 fn read(
-    pods: &[Pod],
+    pods: &mut [Pod],
     observed: Vec<ObservedPod>,
     archive: &Archive,
     node: &NodeIdentity,
@@ -100,7 +134,8 @@ fn read(
 ) -> Vec<PodObservation> {
     let private = private_among(pods, &observed, archive, node, answer);
     let mut read = Vec::new();
-    for ((pod, observed), is_private) in pods.iter().zip(observed).zip(private) {
+    let mut bare = Vec::new();
+    for ((pod, observed), is_private) in pods.iter_mut().zip(observed).zip(private) {
         let reading = match observed {
             _ if is_private && pod.netns.is_foreign => continue,
             Ok(_) if is_private => Reading::NoPod,
@@ -108,12 +143,23 @@ fn read(
             Ok((state, Some(link))) => Reading::Torn { state, link },
             Err(error) => Reading::Failed(cannot_observe(&pod.netns.shown(), &error)),
         };
-        read.push(PodObservation {
+        let one = PodObservation {
             info: pod.info.clone(),
             identity: pod.identity.clone(),
             path: Bytes::from(pod.netns.path.as_path()),
             reading,
-        });
+            evidence: None,
+        };
+        if one.is_bare() && archive.good(node, &pod.identity, &pod.info).is_none() {
+            bare.push((read.len(), pod));
+        }
+        read.push(one);
+    }
+    let (places, mut bare): (Vec<usize>, Vec<&mut Pod>) = bare.into_iter().unzip();
+    let cni_cache = Path::new(CNI_CACHE);
+    let evidence = Witnesses { answer, cni_cache }.about(&mut bare);
+    for (at, evidence) in places.into_iter().zip(evidence) {
+        read[at].evidence = evidence;
     }
     read
 }
@@ -129,10 +175,12 @@ fn private_among(
     let pods = pods.iter().zip(observed).map(|(pod, observed)| {
         let read = observed.as_ref().ok();
         let is_torn = read.is_some_and(|(_, torn)| torn.is_some());
-        let good = archive.best_about(node, &pod.identity, &pod.info);
+        let good = archive.good(node, &pod.identity, &pod.info);
+        let is_damaged = matches!(archive.get(&pod.info.id), Some(Err(_)));
         let is_bare = private::may_be(pod, read.map(|(state, _)| state))
             && (!is_torn || pod.netns.is_foreign)
-            && good.is_none();
+            && good.is_none()
+            && !is_damaged;
         (pod, is_bare)
     });
     private::among(pods, &[], answer)

@@ -3,13 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::num::NonZeroUsize;
 
-use super::decide::{Changes, Gone, HostChange, HostDecision, PodChange, PodDecision};
+use super::changes::{Changes, Gone, HostChange, HostDecision, PodChange, PodDecision};
 use super::facts::Archive;
 use super::{Generations, PodSnapshot, Snapshot, SnapshotState};
 use crate::model::checkpoint::{Large, schema_of};
+use crate::model::pod::empty::EmptyNetns;
 use crate::model::problem::StoreEffect;
 use crate::model::{Checkpoint, NodeState, PodId, PodSummary, Problem, Stamp};
 use crate::progress::{Listener, Progress, Stage};
+use crate::refusal::Refusal;
 use crate::store::{Guard, NewestGeneration, Prune};
 
 /// What a snapshot observed and decided, and what is stored.
@@ -19,10 +21,25 @@ pub(crate) struct Captured {
 }
 
 impl Captured {
-    /// Whether a pod has lost something.
+    /// Whether a pod or the host has lost something, or a pod should have an interface.
     pub(crate) fn has_degraded(&self) -> bool {
         let mut pods = self.changes.pods.iter();
-        pods.any(|one| matches!(one.change, PodChange::Lost))
+        let is_lost = |change: &PodChange| matches!(change, PodChange::Lost | PodChange::NoRecord);
+        self.changes.host.has_lost || pods.any(|one| is_lost(&one.change))
+    }
+
+    /// Writes what was decided, or refuses where something is to be given up that is not lost.
+    pub(super) fn accepted(
+        self,
+        guard: &Guard,
+        keep: NonZeroUsize,
+        progress: &mut dyn Listener,
+    ) -> Result<Snapshot, Refusal> {
+        if self.changes.refused.is_empty() {
+            Ok(self.write(guard, keep, progress))
+        } else {
+            Err(self.changes.refused.into())
+        }
     }
 
     /// Writes what was decided.
@@ -41,6 +58,7 @@ impl Captured {
             problems,
             makes_generation,
             is_complete,
+            refused: _,
         } = changes;
         let mut writing = Writing {
             guard,
@@ -101,6 +119,7 @@ fn intended(change: &PodChange) -> SnapshotState {
         PodChange::Unchanged => SnapshotState::Unchanged,
         PodChange::Lost => SnapshotState::Degraded,
         PodChange::Empty => SnapshotState::Empty,
+        PodChange::NoRecord => SnapshotState::NoCheckpoint,
         PodChange::HalfLost | PodChange::Unread => SnapshotState::Failed,
     }
 }
@@ -217,8 +236,17 @@ impl Writing<'_> {
     /// Writes the host's state, or the recorded one with new times at which checkpoints were verified. Returns what was written.
     fn node_state(&mut self, host: HostChange, is_complete: bool) -> Option<NodeState> {
         let mut node = match (host, &self.stored.node) {
-            (HostChange::Keep, None) => return None,
-            (HostChange::Keep, Some(old)) => old.clone(),
+            (HostChange::Keep(_), None) => return None,
+            (HostChange::Keep(accepted), Some(old)) => {
+                let mut node = old.clone();
+                let is_new = |known: &EmptyNetns| {
+                    let mut accepted = accepted.iter();
+                    !accepted.any(|one| one.identity.is_same(&known.identity))
+                };
+                node.empty.retain(is_new);
+                node.empty.extend(accepted);
+                node
+            }
             (HostChange::Record(_), Some(old)) if self.has_failed => old.clone(),
             (HostChange::Record(new), _) => *new,
         };

@@ -224,18 +224,22 @@ fn states(config: &RuntimeConfig, store: &Store) -> Result<PodStates, Refusal> {
     for (matched, compared) in surveyed.matched.iter().zip(comparison.pods) {
         let id = &matched.info.id;
         states.push((id.clone(), State::from(&compared.verdict)));
-        problems.extend(why(compared, id).into_iter().map(|problem| problem.of(id)));
+        let generation = matched.origin.generation();
+        problems.extend(
+            why(compared, generation, id)
+                .into_iter()
+                .map(|problem| problem.of(id)),
+        );
     }
     Ok((states, problems))
 }
 
 /// Why a pod is not in sync.
-fn why(compared: Compared, id: &PodId) -> Vec<Problem> {
+fn why(compared: Compared, generation: Option<u64>, id: &PodId) -> Vec<Problem> {
     match compared.verdict {
         PodVerdict::InSync => Vec::new(),
         PodVerdict::Unknown(problem) => vec![problem],
         PodVerdict::Lost(Loss { link, what }) => {
-            let generation = None;
             vec![CheckCause::Lost { what, generation }.error(link)]
         }
         PodVerdict::Drifted => {

@@ -18,6 +18,11 @@ impl Node {
         self.generations_folder().join(number.to_string())
     }
 
+    /// Removes what could be used instead of a present file.
+    pub fn remove_generations(&self) {
+        fs::remove_dir_all(self.generations_folder()).expect("generations");
+    }
+
     /// The numbers of all generations, oldest first. The directory must contain nothing else.
     pub fn generations(&self) -> Vec<u64> {
         let names = names(&self.generations_folder());

@@ -203,7 +203,8 @@ pub fn short_name(pod: &Pod<'_>) -> String {
     pod.name().rsplit('.').next().unwrap_or_default().to_owned()
 }
 
-fn uid(pod: &Pod<'_>) -> String {
+/// Its uid.
+pub fn uid(pod: &Pod<'_>) -> String {
     let id = sandbox_id(pod);
     format!(
         "{}-{}-4{}-8{}-{}",

@@ -200,10 +200,11 @@ fn a_checkpoint_without_a_recent_verification_is_stale() {
 }
 
 #[test]
-fn a_corrupt_checkpoint_of_a_running_pod_is_critical() {
+fn a_corrupt_checkpoint_of_a_running_pod_that_no_generation_has_is_critical() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     node.snapshot();
+    node.remove_generations();
     fs::write(node.checkpoint_of(&pods[0]), "{").expect("a corrupt checkpoint");
     node.netfix("check")
         .exits(2)

@@ -1,5 +1,5 @@
-//! Checkpoints that cannot be used: netfix reports each with its pod, changes nothing of that pod, and restores the
-//! others.
+//! Checkpoints that cannot be used, of pods that no generation has: netfix reports each with its pod, changes nothing of that
+//! pod, and restores the others.
 
 use std::fs;
 use std::path::Path;
@@ -15,6 +15,7 @@ fn restore_with_one_bad(code: &str, harm: impl Fn(&Path, &Pod<'_>)) -> Run {
     let pods = node.simple_pods(3);
     let before: Vec<_> = pods.iter().map(Pod::capture).collect();
     node.snapshot();
+    node.remove_generations();
     let file = node.checkpoint_of(&pods[1]);
     harm(&file, &pods[1]);
     node.lose_and_reload();

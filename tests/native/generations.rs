@@ -222,10 +222,13 @@ fn damage_to_the_current_files_does_not_reach_the_generations() {
     fs::write(node.checkpoint_of(&pods[0]), "").expect("the file is emptied in its place");
     fs::write(node.state_dir().join("node.json"), "{").expect("a damaged file");
     node.lose_and_reload();
-    node.netfix("plan").exits(5).errors(&[
-        ("checkpoint-corrupt", pods[0].name()),
-        ("checkpoint-corrupt", ""),
-    ]);
+    node.netfix("plan")
+        .exits(5)
+        .errors(&[("checkpoint-corrupt", "")])
+        .warnings(&[
+            ("checkpoint-corrupt", pods[0].name()),
+            ("from-generation", pods[0].name()),
+        ]);
     node.netfix("restore --generation 1").exits(0);
     for (pod, before) in pods.iter().zip(&before) {
         pod.assert_same_as(before);

@@ -74,3 +74,4 @@ mod usage;
 mod verify;
 mod wait;
 mod window;
+mod young;

@@ -73,6 +73,7 @@ fn matched(case: &Case) -> String {
     let Matching {
         verdicts,
         unmatched,
+        unselected: _,
     } = match_records(&records, &case.machine, &selection);
     assert_eq!(verdicts.len(), records.len(), "{}", case.why);
     let pod = |at: &usize| case.machine.pods[*at].info.title();

@@ -2,8 +2,8 @@
 
 use netfix::model::{GatewayAnswer, Interface, LossCause, PodId, PodInfo, Problem, State, Window};
 use netfix::report::{
-    CheckStatus, CheckView, Document, Extra, HoldView, KeptView, NodeView, PodView, ReportView,
-    RuntimeView, ShowView, Standing, StatusView,
+    CheckStatus, CheckView, Document, Extra, HoldView, KeptView, LostView, NodeView, PodView,
+    ReportView, RuntimeView, ShowView, Standing, StatusView,
 };
 use serde_json::{from_value, json};
 
@@ -201,6 +201,7 @@ impl Scene {
         };
         let mut view = CheckView {
             pods: [(state, self.pods)].into(),
+            lost: [("link-gone", if self.lost { self.pods } else { 0 })].into(),
             oldest_age: Some(3900),
             last_success: Some(SNAPSHOT.to_owned()),
             ..CheckView::default()
@@ -218,6 +219,9 @@ impl Scene {
             let message = "is missing. Run `netfix restore`";
             let found = Self::each(&document, "error", "degraded", "eth0", message);
             document.problems.extend(found);
+        }
+        for pod in &mut document.pods {
+            pod.lost = Some(LostView(self.lost.then_some("link-gone")));
         }
         document.extra = Some(Extra::Check(view));
         document
@@ -304,6 +308,7 @@ fn pod(at: usize, state: State) -> PodView {
         },
         netns: Some(format!("/run/netns/cni-5c1c2e5e-{at:04x}").into()),
         state,
+        lost: None,
         created: Some("2026-11-18T23:18:20Z".to_owned()),
         seen: Some(SNAPSHOT.to_owned()),
         interfaces: vec![interface(at)],

@@ -1,5 +1,6 @@
 //! Network namespaces: opening, identifying and visiting them.
 
+pub(crate) mod counters;
 pub(crate) mod host;
 pub mod nsid;
 

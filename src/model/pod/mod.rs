@@ -3,6 +3,7 @@
 pub(crate) mod by_netns;
 pub mod claim;
 pub mod cni_result;
+pub mod empty;
 pub mod identity;
 pub mod partial;
 pub mod summary;

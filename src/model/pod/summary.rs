@@ -20,6 +20,8 @@ pub enum State {
     Unchanged,
     /// The pod has lost something; its good checkpoint was kept.
     Degraded,
+    /// It is younger than the last snapshot, and has interfaces.
+    New,
     /// It has no checkpoint, and may have lost something.
     NoCheckpoint,
     /// A loopback device only: nothing to save.

@@ -7,7 +7,8 @@ use std::str::FromStr;
 use serde::Serialize;
 
 pub use views::{
-    CheckStatus, CheckView, GenerationView, NodeView, PodView, RuntimeView, ShowView, StatusView,
+    CheckStatus, CheckView, GenerationView, LostView, NodeView, PodView, RuntimeView, ShowView,
+    StatusView,
 };
 
 pub use crate::snapshot::Generations as KeptView;

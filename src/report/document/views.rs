@@ -99,6 +99,8 @@ pub struct CheckView {
     pub status: CheckStatus,
     /// Running pods by state; every state that `check` gives is there.
     pub pods: BTreeMap<State, usize>,
+    /// Running pods that have lost something, by what; every word is there.
+    pub lost: BTreeMap<&'static str, usize>,
     /// Running pods that are not among them, because their devices have other drivers.
     pub left_out: usize,
     /// Age in seconds of the oldest checkpoint of a running pod, since the last snapshot that verified it;
@@ -164,6 +166,9 @@ pub struct PodView {
     pub netns: Option<Bytes>,
     /// What the command found or did.
     pub state: State,
+    /// The word for what it has lost, one of those of `netfix_pods_lost`; null where nothing is (`check`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost: Option<LostView>,
     /// When its checkpoint was written (RFC 3339).
     pub created: Option<String>,
     /// When a snapshot last verified its checkpoint (RFC 3339); null when that is unknown.
@@ -189,6 +194,10 @@ pub struct PodView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<Box<Checkpoint>>,
 }
+
+/// What a pod has lost, where the command knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct LostView(pub Option<&'static str>);
 
 impl NodeView {
     /// The host, of which only the name is known.
@@ -221,6 +230,7 @@ impl PodView {
             info,
             netns,
             state,
+            lost: None,
             created,
             seen: None,
             interfaces,

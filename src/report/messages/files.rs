@@ -1,6 +1,7 @@
 //! Sentences about the state folder, and what snapshots and the pre-check find.
 
 use super::{and, or_nothing};
+use crate::model::pod::empty::Evidence;
 use crate::model::problem::{
     CheckCause, FleetCause, SnapshotCause, StoreCause, StoreEffect, UsageCause,
 };
@@ -55,6 +56,15 @@ sentences! {
     }
 }
 
+sentences! {
+    Evidence {
+        Runtime => "its runtime reports a network of its own",
+        CniCache => "libcni's cache has a result for it",
+        Packets => "the kernel has counted packets of another interface than lo",
+        Checkpoint => "its checkpoint is damaged",
+    }
+}
+
 /// The generation that has what was lost.
 fn held(generation: Option<u64>) -> String {
     generation.map_or_else(String::new, |number| {
@@ -64,8 +74,21 @@ fn held(generation: Option<u64>) -> String {
 
 sentences! {
     SnapshotCause {
-        Lost { what, generation } => "{what}{held}; netfix keeps the good checkpoint. Run `netfix restore`"
-            (held = held(*generation)),
+        Lost { what, generation } => "{what}{held}: netfix keeps the good checkpoint, and `netfix restore` brings it back. If the \
+            present state is right, run `netfix snapshot --accept POD`" (held = held(*generation)),
+        NoRecord { evidence } => "has no interface and no checkpoint, and {evidence}: what it lost is unknown. If it needs none, \
+            run `netfix snapshot --accept POD`",
+        GivenUp { what, generation: None } => "{what}: given up, the present state is recorded",
+        GivenUp { what, generation: Some(number) } => "{what}: given up, the present state is recorded. `netfix restore \
+            --generation {number}` brings it back",
+        BareGivenUp => "has no interface: given up, recorded as a pod without a network",
+        NotRunning => "no running pod has this name or id: nothing to accept. Nothing was written",
+        Several { pods } => "{pods} have this name, or an id that begins with it. Use NAMESPACE/NAME or a longer id. Nothing was \
+            written" (pods = count(*pods, "pod")),
+        NothingLost => "has lost nothing: nothing to accept. Nothing was written",
+        HostLost { what, generation } => "{what}{held} on the host: netfix keeps the good state of the host, and `netfix restore` \
+            brings it back. If the present state is right, run `netfix snapshot --accept host`" (held = held(*generation)),
+        HostGivenUp => "what the host has lost is given up, its present state is recorded",
         LinkVanished { link } => "{link} vanished while it was read. Run `netfix snapshot` again",
         HostLinkGone => "is missing under stored checkpoints: netfix keeps the good state of the host",
         HostLinkDown => "is down under stored checkpoints: netfix keeps the good state of the host",
@@ -104,10 +127,15 @@ sentences! {
         OriginFormat => "is in the format of i40e_net_fix, which does not have the links under the pod. Run `netfix \
             snapshot`",
         Lost { what, generation } => "{what}{held}. Run `netfix restore`" (held = held(*generation)),
+        HostLost { what, generation } => "{what}{held} on the host. Run `netfix restore`; if the present state is right, \
+            run `netfix snapshot --accept host`" (held = held(*generation)),
         Drift { more: 0, pod } => "a restore would do this: see `netfix diff{pod}`. If the present state is right, run \
             `netfix snapshot`" (pod = or_nothing(" ", pod.as_ref())),
         Drift { more, pod } => "a restore would do this and {steps}: see `netfix diff{pod}`. If the present state is \
             right, run `netfix snapshot`" (steps = count(*more, "more step"), pod = or_nothing(" ", pod.as_ref())),
+        Unrecorded { first, more: 0 } => "{first} is in no checkpoint: a loss of the NIC would take it. Run `netfix snapshot`",
+        Unrecorded { first, more } => "{first} and {objects} are in no checkpoint: a loss of the NIC would take them. Run \
+            `netfix snapshot`" (objects = count(*more, "more object")),
         WindowAbandoned { command, started, pid } => "the window of `netfix {command}` is open since {started}, and its \
             process {pid} is gone: kubelet may be stopped, and pods without network. Run `netfix restore`, then \
             `netfix resume`",

@@ -3,21 +3,25 @@
 use jiff::Timestamp;
 
 use super::pods::{listed, stored};
-use crate::check::{CheckedPod, Readiness};
-use crate::model::{Code, PodId, PodInfo, Severity, State};
+use crate::check::{CheckedPod, Readiness, lost_words};
+use crate::model::problem::{Cause, CheckCause};
+use crate::model::{Code, PodId, PodInfo, Problem, Severity, State};
 use crate::refusal::Refusal;
-use crate::report::document::{CheckStatus, CheckView, Document, Extra, NodeView, PodView};
+use crate::report::document::{
+    CheckStatus, CheckView, Document, Extra, LostView, NodeView, PodView,
+};
 use crate::report::problems;
 use crate::report::screen::Screen;
 use crate::report::style::{Form, Style, Tone};
 use crate::report::text::{ago, count, join, others};
 
 /// Every state that a running pod can have.
-const STATES: [State; 7] = [
+const STATES: [State; 8] = [
     State::InSync,
     State::Stale,
     State::Drifted,
     State::Degraded,
+    State::New,
     State::NoCheckpoint,
     State::Empty,
     State::Failed,
@@ -27,6 +31,7 @@ const STATES: [State; 7] = [
 pub(crate) fn check(checked: Result<Readiness, Refusal>) -> (Document, CheckView) {
     let mut view = CheckView {
         pods: STATES.into_iter().map(|state| (state, 0)).collect(),
+        lost: lost_words().map(|word| (word, 0)).collect(),
         ..CheckView::default()
     };
     let checked = match checked {
@@ -45,8 +50,12 @@ pub(crate) fn check(checked: Result<Readiness, Refusal>) -> (Document, CheckView
     view.left_out = checked.left_out.len();
     for one in &checked.pods {
         *view.pods.entry(one.state.into()).or_default() += 1;
+        if let Some(word) = one.lost {
+            *view.lost.entry(word).or_default() += 1;
+        }
     }
     let pod = |one: CheckedPod| PodView {
+        lost: Some(LostView(one.lost)),
         steps: one.steps,
         ..PodView::new(one.pod, one.state.into())
     };
@@ -77,18 +86,16 @@ pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
     }
 }
 
-/// One line per finding, the worst last; notes only with `-v`.
+/// One line per finding, the worst last; notes only with `-v`, but for what a loss of the NIC would take for good.
 fn findings(document: &Document, style: Style) -> String {
-    let least = if style.is_verbose() {
-        Severity::Info
-    } else {
-        Severity::Warning
+    let is_printed = |problem: &&Problem| {
+        let is_unrecorded = matches!(*problem.cause, Cause::Check(CheckCause::Unrecorded { .. }));
+        style.is_verbose()
+            || problem.severity > Severity::Info
+            || (is_unrecorded && !style.is_quiet())
     };
     problems::text(
-        document
-            .problems
-            .iter()
-            .filter(|problem| problem.severity >= least),
+        document.problems.iter().filter(is_printed),
         document.pods.iter().map(|pod| &pod.info),
         word,
         style,
@@ -140,11 +147,17 @@ fn plugin_line(document: &Document, check: &CheckView) -> String {
         let name = state.to_string().replace('-', "_");
         format!(" {name}={count};{};0", limits(*state))
     });
+    let lost: usize = check.lost.values().sum();
+    let lost_pods = match lost {
+        0 => String::new(),
+        1 => "1 pod has lost its network; ".to_owned(),
+        lost => format!("{lost} pods have lost their network; "),
+    };
     let limit = check.max_age.as_secs();
     let age = check.oldest_age;
     let age = age.map(|age| format!(" oldest_checkpoint={age}s;{limit};;0"));
     format!(
-        "NETFIX {} - {}{} | pods={total};;;0{}{} drift_steps={};0;;0\n",
+        "NETFIX {} - {lost_pods}{}{} | pods={total};;;0{} lost={lost};;0;0{} drift_steps={};0;;0\n",
         check.status,
         sum(check, Timestamp::now()),
         first.unwrap_or_default(),
@@ -158,7 +171,7 @@ fn plugin_line(document: &Document, check: &CheckView) -> String {
 fn limits(state: State) -> &'static str {
     match state {
         State::Degraded | State::Failed => ";0",
-        state if is_covered(state) => ";",
+        state if is_covered(state) || state == State::New => ";",
         _ => "0;",
     }
 }
@@ -185,14 +198,17 @@ fn sum(check: &CheckView, now: Timestamp) -> String {
 }
 
 fn coverage(check: &CheckView, total: usize) -> String {
+    let new = check.pods.get(&State::New).copied().unwrap_or_default();
+    if new == total {
+        return format!("{}, without a checkpoint yet", count(new, "new pod"));
+    }
     let covered = check.pods.iter().filter(|(state, _)| is_covered(**state));
     let good: usize = covered.map(|(_, count)| count).sum();
+    // New pods are counted beside those that should match.
     let rest = check.pods.iter().filter(|(state, _)| !is_covered(**state));
     let others = others(rest.map(|(state, count)| (*count, state)));
-    format!(
-        "{good} of {} match a fresh checkpoint{others}",
-        count(total, "pod")
-    )
+    let expected = count(total - new, "pod");
+    format!("{good} of {expected} match a fresh checkpoint{others}")
 }
 
 fn is_covered(state: State) -> bool {

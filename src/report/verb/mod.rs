@@ -56,8 +56,8 @@ macro_rules! states {
 }
 
 states! {
-    SnapshotState { Saved Unchanged Degraded Empty Failed }
+    SnapshotState { Saved Unchanged Degraded Empty NoCheckpoint Failed }
     RestoreState { InSync Restored Partial Failed NoCheckpoint }
     Reachability { NoGateway Reachable Unknown Unreachable NoCheckpoint Failed }
-    CheckState { InSync Stale Drifted Degraded NoCheckpoint Failed }
+    CheckState { InSync Stale Drifted Degraded New NoCheckpoint Failed }
 }

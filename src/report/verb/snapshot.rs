@@ -32,8 +32,10 @@ pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
 }
 
 fn words(document: &Document) -> String {
-    let good = count_in(document, State::is_good);
+    let empty = count_in(document, |state| state == State::Empty);
+    let good = count_in(document, State::is_good) - empty;
     let degraded = count_in(document, |state| state == State::Degraded);
+    let missed = count_in(document, |state| state == State::NoCheckpoint);
     let total = document.pods.len();
     let generation = match &document.extra {
         Some(Extra::Kept(KeptView {
@@ -47,15 +49,20 @@ fn words(document: &Document) -> String {
         _ => String::new(),
     };
     let others = others([
+        (empty, "without interfaces"),
         (degraded, "degraded"),
-        (total - good - degraded, "not saved"),
+        (missed, "without interfaces and checkpoint"),
+        (total - good - empty - degraded - missed, "not saved"),
     ]);
     let next = if degraded > 0 {
         ". Run `netfix restore`"
     } else {
         ""
     };
-    format!("{} saved{generation}{others}{next}", part(good, total))
+    format!(
+        "{} saved{generation}{others}{next}",
+        part(good, total - empty)
+    )
 }
 
 /// Which checkpoints were taken over.

@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot continue stops")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -11,6 +11,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::model::checkpoint::PastFiles;
+use crate::model::problem::Cause;
+use crate::model::{NodeState, Problem};
+use crate::snapshot::changes::HostChange;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -26,6 +30,21 @@ struct Case {
 struct Stored {
     checkpoints: BTreeMap<PodId, File>,
     node: Option<NodeState>,
+    /// The generations, newest first.
+    #[serde(default)]
+    past: Vec<Generation>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Generation {
+    number: u64,
+    #[serde(default)]
+    shared: BTreeSet<PodId>,
+    #[serde(default)]
+    checkpoints: BTreeMap<PodId, Checkpoint>,
+    #[serde(default)]
+    node: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -44,7 +63,15 @@ impl Stored {
             };
             (id, checkpoint)
         });
-        Archive::new(checkpoints.collect(), self.node)
+        let mut archive = Archive::new(checkpoints.collect(), self.node);
+        let past = self.past.into_iter().map(|one| PastFiles {
+            number: one.number,
+            shared: one.shared,
+            checkpoints: one.checkpoints,
+            node: one.node,
+        });
+        archive.past = past.collect();
+        archive
     }
 }
 
@@ -64,12 +91,35 @@ fn written(checkpoint: &Checkpoint) -> Value {
 
 /// A problem without its sentence.
 fn in_short(problem: &Problem) -> Value {
+    let what = match &*problem.cause {
+        Cause::Snapshot(
+            cause @ (SnapshotCause::Lost { .. }
+            | SnapshotCause::HostLost { .. }
+            | SnapshotCause::GivenUp { .. }
+            | SnapshotCause::NoRecord { .. }),
+        ) => format!(" {}", cause_in_short(cause)),
+        _ => String::new(),
+    };
     let pod = problem.pod.as_ref();
     let pod = pod.map(|pod| format!("pod {pod}: ")).unwrap_or_default();
     let (severity, code) = (json!(problem.severity), json!(problem.code()));
     let word = |word: &Value| word.as_str().unwrap().to_owned();
     let object = &problem.object;
-    format!("{} {}: {pod}{object}", word(&severity), word(&code)).into()
+    format!("{} {}: {pod}{object}{what}", word(&severity), word(&code)).into()
+}
+
+/// What went, and the generation that has it.
+fn cause_in_short(cause: &SnapshotCause) -> String {
+    match cause {
+        SnapshotCause::Lost { what, generation }
+        | SnapshotCause::HostLost { what, generation }
+        | SnapshotCause::GivenUp { what, generation } => {
+            let held = generation.map(|number| format!(", in generation {number}"));
+            what.to_string() + &held.unwrap_or_default()
+        }
+        SnapshotCause::NoRecord { evidence } => format!("({evidence})"),
+        _ => String::new(),
+    }
 }
 
 fn pod(decision: &PodDecision) -> Value {
@@ -77,6 +127,7 @@ fn pod(decision: &PodDecision) -> Value {
         PodChange::Write(reason, checkpoint) => (json!(reason), Some(written(checkpoint))),
         PodChange::Unchanged => (json!("unchanged"), None),
         PodChange::Lost => (json!("lost"), None),
+        PodChange::NoRecord => (json!("no-record"), None),
         PodChange::HalfLost => (json!("half-lost"), None),
         PodChange::Empty => (json!("empty"), None),
         PodChange::Unread => (json!("unread"), None),
@@ -106,22 +157,27 @@ fn changes(case: Case) -> String {
         problems,
         makes_generation,
         is_complete,
+        refused,
     } = decide(case.observed, &case.stored.archive());
     let gone = gone.into_iter().map(|(id, gone)| match gone {
         Gone::Pod => (id, json!("its pod is gone")),
+        Gone::GivenUp => (id, json!("given up")),
         Gone::Renamed(to) => (id, json!({ "renamed-to": to })),
     });
     let host_problems = host.problems;
     let host = match host.change {
         HostChange::Record(node) => json!({
             "records": node.state.links.iter().map(|link| &link.name).collect::<Vec<_>>(),
-            "empty": node.empty.iter().map(|netns| netns.inode).collect::<Vec<_>>(),
+            "empty": node.empty.iter().map(in_words).collect::<Vec<_>>(),
             "seen": node.seen,
             "complete": node.complete,
         }),
-        HostChange::Keep => json!("keep"),
+        HostChange::Keep(accepted) if accepted.is_empty() => json!("keep"),
+        HostChange::Keep(accepted) => json!({
+            "keep with": accepted.iter().map(in_words).collect::<Vec<_>>(),
+        }),
     };
-    let all = json!({
+    let mut all = json!({
         "created": at.wall,
         "pods": pods.iter().map(pod).collect::<Vec<_>>(),
         "gone": gone.collect::<BTreeMap<_, _>>(),
@@ -131,7 +187,18 @@ fn changes(case: Case) -> String {
         "problems": problems.iter().map(in_short).collect::<Vec<_>>(),
         "host_problems": host_problems.iter().map(in_short).collect::<Vec<_>>(),
     });
+    if !refused.is_empty() {
+        all["refused"] = refused.iter().map(in_short).collect();
+    }
     serde_json::to_string_pretty(&all).unwrap() + "\n"
+}
+
+/// A namespace without an interface: its inode, since when, and whether that is accepted.
+fn in_words(netns: &EmptyNetns) -> String {
+    let inode = netns.identity.inode;
+    let since = netns.since.map_or("-".into(), |since| since.to_string());
+    let accepted = if netns.accepted { ", accepted" } else { "" };
+    format!("{inode} since {since}{accepted}")
 }
 
 #[test]
@@ -155,4 +222,82 @@ fn every_case_in_testdata_has_its_changes() {
     }
     assert!(count >= 16, "{count} cases are few");
     assert!(wrong.is_empty(), "other changes:\n{}", wrong.join("\n"));
+}
+
+/// What is lost, by name: of each pod that could be read, and of the host.
+fn lost(now: &Observation, stored: &Archive) -> BTreeSet<String> {
+    let node = &now.moment.node;
+    let mut lost = BTreeSet::new();
+    for pod in &now.pods {
+        let Reading::Whole(state) = &pod.reading else {
+            continue;
+        };
+        let good = stored.good(node, &pod.identity, &pod.info);
+        let is_accepted = stored.empty(&pod.identity).is_some_and(|one| one.accepted);
+        let is_lost = match good {
+            Some(good) => snapshot_quality::loss(&good.own.state, state).is_some(),
+            None => pod.is_bare() && pod.evidence.is_some() && !is_accepted,
+        };
+        if is_lost {
+            lost.insert(pod.info.id.to_string());
+        }
+    }
+    let under = stored.stacks(node).map(|(_, link)| &link.name).collect();
+    if let Some(recorded) = &stored.node
+        && snapshot_quality::host_loss(&recorded.state, &now.moment.host, under).is_some()
+    {
+        lost.insert("host".to_owned());
+    }
+    lost
+}
+
+/// What is stored when the changes are made, with the generations of before.
+fn applied(changes: Changes, mut stored: Stored) -> Archive {
+    for PodDecision { pod, change } in changes.pods {
+        if let PodChange::Write(_, checkpoint) = change {
+            stored
+                .checkpoints
+                .insert(pod.info.id, File::Readable(checkpoint));
+        }
+    }
+    for id in changes.gone.keys() {
+        stored.checkpoints.remove(id);
+    }
+    match changes.host.change {
+        HostChange::Record(node) => stored.node = Some(*node),
+        HostChange::Keep(accepted) => {
+            if let Some(node) = &mut stored.node {
+                node.empty.extend(accepted);
+            }
+        }
+    }
+    stored.archive()
+}
+
+#[test]
+fn what_is_lost_before_a_snapshot_is_lost_after_it() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/snapshot");
+    let mut losses = 0;
+    for entry in fs::read_dir(root).unwrap() {
+        let folder = entry.unwrap().path();
+        let text = fs::read_to_string(folder.join("case.json")).unwrap();
+        let read = || serde_json::from_str::<Case>(&text).unwrap();
+        let (case, same) = (read(), read());
+        let before = case.stored.archive();
+        let lost_before = lost(&case.observed, &before);
+        let has_accepted = !case.observed.accept.is_empty();
+        let after = applied(decide(case.observed, &before), same.stored);
+        let lost_after = lost(&same.observed, &after);
+        if has_accepted {
+            assert!(
+                lost_after.is_empty(),
+                "{}: {lost_after:?}",
+                folder.display()
+            );
+        } else {
+            assert_eq!(lost_before, lost_after, "{}", folder.display());
+            losses += lost_before.len();
+        }
+    }
+    assert!(losses >= 15, "{losses} losses are few");
 }

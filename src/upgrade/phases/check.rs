@@ -55,6 +55,8 @@ fn observe(
         selection: &request.selection,
         runtimes: &request.runtimes,
         max_age: Duration::MAX,
+        // The snapshot of the window has what is new.
+        max_new: Duration::MAX,
         devices: &request.devices,
     };
     let mut last = None;
@@ -71,7 +73,7 @@ fn observe(
     let Some(look) = last else {
         return Err(WindowCause::Panicked.error("netfix").into());
     };
-    let (captured, inventory) = capture(look, check.selection, store);
+    let (captured, inventory) = capture(look, check.selection, &[], store);
     Ok(Preflight {
         blockers,
         left_out: LeftOut::new(checked.left_out),

@@ -189,7 +189,7 @@ fn a_file_of_i40e_net_fix_whose_pid_belongs_to_another_pod_now_is_neither_import
     fs::write(&stored, text).expect("a file put there by hand");
     node.node.lose_and_reload();
     let bare = node.capture(&pod);
-    node.netfix(&format!("restore --parent eth0 {CRI}"))
+    node.netfix(&format!("restore --source checkpoints --parent eth0 {CRI}"))
         .exits(1)
         .errors(&[
             ("checkpoint-missing", pod.short_id()),

@@ -244,6 +244,12 @@ impl Route {
         self.hops().into_iter().filter_map(|(_, dev)| dev).collect()
     }
 
+    /// The id of its nexthop object.
+    pub(crate) fn nexthop(&self) -> Option<u32> {
+        let (Self::V4(RouteOf { nexthop, .. }) | Self::V6(RouteOf { nexthop, .. })) = self;
+        *nexthop
+    }
+
     /// Its gateways with the interface that each is reached through.
     pub(crate) fn gateways(&self) -> Vec<(IpAddr, &IfName)> {
         let hops = self.hops().into_iter();
@@ -269,9 +275,8 @@ impl Route {
     /// The order in which routes must be added: a gateway is accepted only when a route to it exists, so
     /// direct and narrow-scoped routes go first, and those to nexthop objects last.
     pub(crate) fn rank(&self) -> (bool, u8) {
-        let (Self::V4(RouteOf { scope, nexthop, .. }) | Self::V6(RouteOf { scope, nexthop, .. })) =
-            self;
-        if nexthop.is_some() {
+        let (Self::V4(RouteOf { scope, .. }) | Self::V6(RouteOf { scope, .. })) = self;
+        if self.nexthop().is_some() {
             return Self::LAST;
         }
         let has_gateway = self.hops().iter().any(|(gateway, _)| gateway.is_some());

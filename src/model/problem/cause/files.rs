@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::causes;
+use crate::model::pod::empty::Evidence;
 use crate::model::{IfName, LossCause, PodId};
 
 causes! {
@@ -33,6 +34,14 @@ causes! {
     SnapshotCause {
         Lost { what: LossCause, generation: Option<u64> } => Degraded,
         LinkVanished { link: String } => Unreadable,
+        NoRecord { evidence: Evidence } => CheckpointMissing,
+        GivenUp { what: LossCause, generation: Option<u64> } => Degraded,
+        BareGivenUp => CheckpointMissing,
+        NotRunning => NotFound,
+        Several { pods: usize } => NotFound,
+        NothingLost => NotFound,
+        HostLost { what: LossCause, generation: Option<u64> } => Degraded,
+        HostGivenUp => Degraded,
         HostLinkGone => Degraded,
         HostLinkDown => Degraded,
         OnThirdNamespace => Unsupported,
@@ -63,7 +72,9 @@ causes! {
         Stale { age: Duration } => CheckpointStale,
         OriginFormat => PartialSource,
         Lost { what: LossCause, generation: Option<u64> } => Degraded,
+        HostLost { what: LossCause, generation: Option<u64> } => Degraded,
         Drift { more: usize, pod: Option<PodId> } => Drift,
+        Unrecorded { first: String, more: usize } => Surplus,
         WindowAbandoned { command: String, started: String, pid: u32 } => WindowOpen,
         NotResumed { started: String } => WindowOpen,
     }

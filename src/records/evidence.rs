@@ -1,0 +1,80 @@
+//! Why a namespace without an interface and without a checkpoint should have a network: what it lost is not known then, but that it
+//! lost something is.
+
+use std::path::Path;
+
+use crate::cni::{self, CacheEntry};
+use crate::inventory::observe::Pod;
+use crate::inventory::visit::visit;
+use crate::inventory::{private, procfs};
+use crate::kernel::Netns;
+use crate::kernel::netns::counters;
+use crate::model::pod::empty::Evidence;
+use crate::runtime::RuntimeAnswer;
+use crate::store;
+
+/// Who may know of a network.
+#[derive(Clone, Copy)]
+pub(crate) struct Witnesses<'a> {
+    /// What the runtimes report; `None` where they were not queried.
+    pub answer: Option<&'a RuntimeAnswer>,
+    pub cni_cache: &'a Path,
+}
+
+impl Witnesses<'_> {
+    /// The first evidence about each of these namespaces that is bare; in their order.
+    pub(crate) fn among(&self, pods: &mut [Pod], bare: &[bool]) -> Vec<Option<Evidence>> {
+        let mut found = vec![None; pods.len()];
+        let all = pods.iter_mut().enumerate().filter(|(at, _)| bare[*at]);
+        let (places, mut pods): (Vec<usize>, Vec<&mut Pod>) = all.unzip();
+        for (at, evidence) in places.into_iter().zip(self.about(&mut pods)) {
+            found[at] = evidence;
+        }
+        found
+    }
+
+    /// The first evidence about each of these namespaces, which have no interface; in their order.
+    pub(crate) fn about(&self, bare: &mut [&mut Pod]) -> Vec<Option<Evidence>> {
+        if bare.is_empty() {
+            return Vec::new();
+        }
+        let results = self.results();
+        let counted = visit(bare, |_| counters::had_interface());
+        let pods = bare.iter().zip(counted);
+        pods.map(|(pod, counted)| {
+            let reported = private::reported(self.answer, &pod.info);
+            let known = [
+                (
+                    reported.is_some_and(|one| one.has_network),
+                    Evidence::Runtime,
+                ),
+                (
+                    results.iter().any(|one| is_about(one, pod)),
+                    Evidence::CniCache,
+                ),
+                (counted.unwrap_or(false), Evidence::Packets),
+            ];
+            let found = known.into_iter().find(|(is_known, _)| *is_known);
+            found.map(|(_, evidence)| evidence)
+        })
+        .collect()
+    }
+
+    /// libcni's results; those that cannot be read show nothing.
+    fn results(&self) -> Vec<CacheEntry> {
+        let files = store::cni_cache(self.cni_cache).unwrap_or_default();
+        let texts = files.into_iter().filter_map(|(_, text)| text.ok());
+        texts.filter_map(|text| cni::parse(&text).ok()?).collect()
+    }
+}
+
+/// Whether a result is for a namespace: by its sandbox, or by a path that is no process's, whose number may be another's by now.
+fn is_about(result: &CacheEntry, pod: &Pod) -> bool {
+    let sandbox = &result.info.sandbox;
+    let mut paths = result.paths.iter().map(Path::new);
+    (sandbox.is_some() && *sandbox == pod.info.sandbox)
+        || paths.any(|path| {
+            procfs::pid_in(path).is_none()
+                && Netns::open(path).is_ok_and(|netns| netns.key() == pod.netns.key())
+        })
+}

@@ -1,0 +1,84 @@
+//! What a person gives up by name. Pure.
+
+use std::collections::BTreeSet;
+
+use super::facts::PodObservation;
+use crate::model::problem::SnapshotCause;
+use crate::model::{Bytes, PodId, PodInfo, Problem};
+
+/// The word for the host on the command line.
+const HOST: &[u8] = b"host";
+
+/// What is to be given up, and what of it has lost nothing.
+#[derive(Debug, Default)]
+pub(super) struct Accepted {
+    /// The host, until it has been found to have lost something.
+    pub host: bool,
+    pods: BTreeSet<PodId>,
+    /// The names of those that have not been found to have lost something.
+    unused: Vec<(PodId, Bytes)>,
+    problems: Vec<Problem>,
+}
+
+impl Accepted {
+    /// The pods that these names mean.
+    pub(super) fn new(names: &[Bytes], pods: &[PodObservation]) -> Self {
+        let mut accepted = Self::default();
+        for name in names {
+            if name.as_slice() == HOST {
+                accepted.host = true;
+                continue;
+            }
+            let cause = match named(name, pods)[..] {
+                [pod] => {
+                    accepted.pods.insert(pod.id.clone());
+                    accepted.unused.push((pod.id.clone(), name.clone()));
+                    continue;
+                }
+                [] => SnapshotCause::NotRunning,
+                ref all => SnapshotCause::Several { pods: all.len() },
+            };
+            accepted.problems.push(cause.error(name.to_string()));
+        }
+        accepted
+    }
+
+    /// Whether what this pod has lost is given up.
+    pub(super) fn takes(&mut self, pod: &PodId) -> bool {
+        self.unused.retain(|(id, _)| id != pod);
+        self.pods.contains(pod)
+    }
+
+    /// Why something cannot be given up.
+    pub(super) fn refused(self, host_has_lost: bool) -> Vec<Problem> {
+        let mut problems = self.problems;
+        for (_, name) in self.unused {
+            problems.push(SnapshotCause::NothingLost.error(name.to_string()));
+        }
+        if self.host && !host_has_lost {
+            problems.push(SnapshotCause::NothingLost.error("host"));
+        }
+        problems
+    }
+}
+
+/// The pods with this id or name; where there is none, those whose id begins with it.
+fn named<'a>(name: &Bytes, pods: &'a [PodObservation]) -> Vec<&'a PodInfo> {
+    let infos = || pods.iter().map(|pod| &pod.info);
+    let is_it = |info: &&PodInfo| {
+        let title = info.title();
+        let own = info.name.as_ref().map(Bytes::as_slice);
+        let texts = [
+            Some(info.id.as_str().as_bytes()),
+            own,
+            Some(title.as_bytes()),
+        ];
+        texts.contains(&Some(name.as_slice()))
+    };
+    let whole: Vec<_> = infos().filter(is_it).collect();
+    if !whole.is_empty() {
+        return whole;
+    }
+    let begins = |info: &&PodInfo| info.id.as_str().as_bytes().starts_with(name.as_slice());
+    infos().filter(begins).collect()
+}
