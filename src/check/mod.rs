@@ -12,9 +12,7 @@ use crate::inventory::{Inventory, no_match};
 use crate::kernel::events::LATE_LINKWATCH;
 use crate::matching::Selection;
 use crate::matching::at_risk::{self, PodDrivers};
-use crate::model::checkpoint::PastFiles;
-use crate::model::problem::CheckCause;
-use crate::model::{IfName, LossCause, NodeIdentity, NodeState, PodId, PodSummary, Problem};
+use crate::model::{IfName, LossCause, NodeIdentity, PodId, PodSummary, Problem};
 use crate::plan::{Plan, PodVerdict};
 use crate::progress::{Listener, Progress, Stage};
 use crate::records::fallback::FallbackRequest;
@@ -185,13 +183,7 @@ fn examine(
     store: &Store,
     progress: &mut dyn Listener,
 ) -> Result<(Readiness, Passing), Refusal> {
-    let stored = load(store, check.selection)?;
-    let mut problems = node::folder(store);
-    let fallback = FallbackRequest::ALL;
-    let mut surveyed = survey(inventory, stored, check.selection, store, fallback)?;
-    surveyed.read_unmatched();
-    problems.append(&mut surveyed.problems);
-    problems.extend(of_node(check, store, &surveyed));
+    let (mut surveyed, mut problems) = survey_all(check, inventory, store)?;
     progress.notice(Progress::Phase(Stage::Comparing, surveyed.matched.len()));
     let Comparison {
         host,
@@ -204,15 +196,24 @@ fn examine(
     let host_lines = host.lines();
     let is_lost = |one: &Compared| matches!(one.verdict, PodVerdict::Lost(_));
     let is_calm = host_lines.is_empty() && !pods.iter().any(is_lost);
-    let host_lost = node::host_loss(&surveyed);
+    let has_lost_pod = pods.iter().any(is_lost);
+    let host_loss = node::host_loss(&surveyed);
     // The generations have what was lost.
-    let past = if host_lost.is_some() || pods.iter().any(is_lost) {
+    let past = if has_lost_pod || host_loss.is_some() {
         store.past()
     } else {
         Vec::new()
     };
-    let recorded = surveyed.node_state.as_ref();
-    problems.extend(of_host(host, host_lost, recorded, &past));
+    let host_loss = host_loss.map(|loss| {
+        let problem = node::lost(loss, &surveyed, &past);
+        // What took the pods' links took this, too.
+        if has_lost_pod {
+            problem.demoted()
+        } else {
+            problem
+        }
+    });
+    problems.extend(of_host(host, host_loss));
     let (without_carrier, is_coming) = node::carrier(&mut surveyed, &links);
     let lacks_carrier = !without_carrier.is_empty();
     problems.extend(without_carrier);
@@ -245,6 +246,22 @@ fn examine(
         problems,
     };
     Ok((readiness, passing))
+}
+
+/// The pods beside their records, and the problems of that and of the node.
+fn survey_all(
+    check: &Check<'_>,
+    inventory: Inventory,
+    store: &Store,
+) -> Result<(Surveyed, Vec<Problem>), Refusal> {
+    let stored = load(store, check.selection)?;
+    let mut problems = node::folder(store);
+    let fallback = FallbackRequest::ALL;
+    let mut surveyed = survey(inventory, stored, check.selection, store, fallback)?;
+    surveyed.read_unmatched();
+    problems.append(&mut surveyed.problems);
+    problems.extend(of_node(check, store, &surveyed));
+    Ok((surveyed, problems))
 }
 
 /// Removes the running pods that the loss of these devices would not affect, and returns them; their problems, too. One
@@ -293,26 +310,13 @@ fn of_node(check: &Check<'_>, store: &Store, surveyed: &Surveyed) -> Vec<Problem
 }
 
 /// What the host has lost, or else what a restore would change on it, and what it could not.
-fn of_host(
-    plan: Plan,
-    lost: Option<(IfName, LossCause)>,
-    recorded: Option<&NodeState>,
-    past: &[PastFiles],
-) -> Vec<Problem> {
+fn of_host(plan: Plan, lost: Option<Problem>) -> Vec<Problem> {
     let Plan {
         steps,
         later,
         mut problems,
         unrecorded: _,
     } = plan;
-    let Some((link, what)) = lost else {
-        problems.extend(drift(steps.iter().chain(&later), None));
-        return problems;
-    };
-    let created = recorded.map(|recorded| &recorded.created);
-    let mut past = past.iter();
-    let generation = past.find(|past| past.node.as_ref() == created);
-    let generation = generation.map(|past| past.number);
-    problems.push(CheckCause::HostLost { what, generation }.error(&link));
+    problems.extend(lost.or_else(|| drift(steps.iter().chain(&later), None)));
     problems
 }

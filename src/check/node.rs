@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::inventory::{cannot_observe, procfs};
 use crate::kernel::{ability, link};
+use crate::model::checkpoint::PastFiles;
 use crate::model::problem::CheckCause;
 use crate::model::{IfName, Link, LossCause, NodeIdentity, NodeState, Parent, Problem, Window};
 use crate::plan::{HostLinks, snapshot_quality};
@@ -113,6 +114,22 @@ pub(super) fn host_loss(surveyed: &Surveyed) -> Option<(IfName, LossCause)> {
         .filter_map(|one| one.checkpoint.netfix.as_ref())
         .flat_map(|own| own.stack.iter().map(|link| &link.name));
     snapshot_quality::host_loss(&recorded.state, &surveyed.host.state, under.collect())
+}
+
+/// The problem with what the host has lost.
+pub(super) fn lost(
+    (link, what): (IfName, LossCause),
+    surveyed: &Surveyed,
+    past: &[PastFiles],
+) -> Problem {
+    let created = surveyed
+        .node_state
+        .as_ref()
+        .map(|recorded| &recorded.created);
+    let mut past = past.iter();
+    let generation = past.find(|past| past.node.as_ref() == created);
+    let generation = generation.map(|past| past.number);
+    CheckCause::HostLost { what, generation }.error(&link)
 }
 
 /// Whether a snapshot of all pods was completed in this boot, within the maximum age.

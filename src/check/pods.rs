@@ -215,9 +215,10 @@ fn of_plan(plan: Plan, is_young: bool) -> Vec<Problem> {
             first: first.object.to_string(),
             more: unrecorded.len() - 1,
         };
-        match is_young {
-            true => cause.info(""),
-            false => cause.warning(""),
+        if is_young {
+            cause.info("")
+        } else {
+            cause.warning("")
         }
     }));
     problems

@@ -178,7 +178,7 @@ pub struct SnapshotArgs {
     #[arg(long, value_name = "COUNT", default_value_t = DEFAULT_KEEP)]
     pub keep: NonZeroUsize,
     /// Give up what this pod or the host has lost: the present state is recorded as the good one. May be repeated
-    #[arg(long, value_name = "[NAMESPACE/]NAME|host", conflicts_with = "every", add = ArgValueCompleter::new(candidates::pods))]
+    #[arg(long, value_name = "[NAMESPACE/]NAME|host", conflicts_with = "every", add = ArgValueCompleter::new(candidates::accepted))]
     pub accept: Vec<OsString>,
     /// Take a snapshot again and again, at this interval, until a signal: for a container, where no timer runs netfix
     #[arg(long, value_name = "DURATION", value_parser = interval)]

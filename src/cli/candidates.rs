@@ -28,6 +28,12 @@ pub(super) fn pods(typed: &OsStr) -> Vec<CompletionCandidate> {
     candidates(found, typed)
 }
 
+/// What can be given up: the stored pods, and the host.
+pub(super) fn accepted(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let host = candidates(["host".to_owned()], typed);
+    host.into_iter().chain(pods(typed)).collect()
+}
+
 /// The words that select a pod, the best one first. A shell puts them into the command line as they are, and any user who starts a
 /// process or a container chooses its name: only harmless letters are offered.
 fn words(pod: &PodInfo) -> Vec<String> {

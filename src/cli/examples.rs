@@ -25,6 +25,7 @@ EXAMPLES
   netfix snapshot               save all pods
   netfix snapshot 'shop/*'      save the pods of one namespace
   netfix snapshot --keep 30     keep 30 generations
+  netfix snapshot --accept shop/web-0   give up what this pod has lost
   netfix snapshot --every 1h    in a container";
 
 pub(super) const LIST: &str = "\

@@ -134,9 +134,10 @@ fn refuse(error: &clap::Error) -> ! {
 pub enum Command {
     /// Save the network state of the host and one checkpoint for every pod
     ///
-    /// Every network namespace with a process or a mount is a pod, except the host's and PID 1's. If a pod has lost an
-    /// interface, its good checkpoint is kept and the pod is reported as degraded. The checkpoint of a pod that is gone
-    /// is moved to the previous generation.
+    /// Every network namespace with a process or a mount is a pod, except the host's and PID 1's. If a pod or the host
+    /// has lost its network, or a part of it such as the default route, the good state is kept and the loss is reported,
+    /// until a restore brings it back or --accept gives it up. The checkpoint of a pod that is gone is moved to the
+    /// previous generation.
     #[command(after_help = examples::SNAPSHOT)]
     Snapshot(SnapshotArgs),
     /// List the stored checkpoints

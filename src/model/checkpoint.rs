@@ -2,7 +2,7 @@
 //!
 //! A checkpoint has the format of `i40e_net_fix` (a CNI result and a few keys) plus the key `netfix`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -241,14 +241,12 @@ pub struct Large {
     pub checkpoint: Checkpoint,
 }
 
-/// What a generation has beside the present files.
+/// What a generation has.
 #[derive(Debug, Default)]
 pub(crate) struct PastFiles {
     /// The generation's number.
     pub number: u64,
-    /// The checkpoints whose files are the present ones.
-    pub shared: BTreeSet<PodId>,
-    /// The others that can be read.
+    /// The checkpoints that can be read, and that no newer generation has.
     pub checkpoints: BTreeMap<PodId, Checkpoint>,
     /// When the host's state was read (RFC 3339, UTC).
     pub node: Option<String>,
@@ -257,8 +255,8 @@ pub(crate) struct PastFiles {
 impl PastFiles {
     /// Whether it has the checkpoint of this name that was written then.
     pub(crate) fn has(&self, id: &PodId, created: &str) -> bool {
-        let other = self.checkpoints.get(id).and_then(|one| one.netfix.as_ref());
-        self.shared.contains(id) || other.is_some_and(|own| own.created == created)
+        let own = self.checkpoints.get(id).and_then(|one| one.netfix.as_ref());
+        own.is_some_and(|own| own.created == created)
     }
 }
 

@@ -13,7 +13,9 @@ use crate::matching::{
 use crate::model::pod::cni_result::CniResult;
 use crate::model::pod::partial::Attachment;
 use crate::model::problem::ForeignCause;
-use crate::model::{Checkpoint, IfName, NodeIdentity, Partial, PodInfo, PodSummary, Problem};
+use crate::model::{
+    Checkpoint, IfName, NetState, NodeIdentity, Partial, PodInfo, PodSummary, Problem,
+};
 use crate::records::matched::{Matched, RecordOrigin};
 use crate::records::pair::{Damaged, Paired, take};
 use crate::records::rejected::{Reason, Rejected};
@@ -25,7 +27,7 @@ use crate::store;
 #[derive(Debug)]
 pub(crate) struct Cache {
     /// By sandbox id.
-    sandboxes: BTreeMap<Option<String>, Vec<CacheEntry>>,
+    sandboxes: BTreeMap<String, Vec<CacheEntry>>,
     /// Files that cannot be used, and why.
     damaged: Vec<(PathBuf, store::StoreError)>,
 }
@@ -63,7 +65,7 @@ pub(crate) fn read(folder: &Path) -> Result<Cache, Refusal> {
         match parsed {
             Ok(Some(entry)) => cache
                 .sandboxes
-                .entry(entry.info.sandbox.clone())
+                .entry(entry.info.sandbox.clone().unwrap_or_default())
                 .or_default()
                 .push(entry),
             Ok(None) => {}
@@ -150,7 +152,7 @@ fn ambiguous(machine: &Machine, pod: usize, all: &[usize], records: &[StoredReco
 
 impl Cache {
     /// The places of the pods that entries are about, each with the sandbox of these.
-    pub(super) fn find(&self, node: &NodeIdentity, pods: &[&Pod]) -> Vec<(usize, Option<String>)> {
+    pub(super) fn find(&self, node: &NodeIdentity, pods: &[&Pod]) -> Vec<(usize, String)> {
         let groups = self.sandboxes.values();
         let records: Vec<StoredRecord> = groups.map(|entries| record(entries)).collect();
         let machine = Machine {
@@ -169,8 +171,15 @@ impl Cache {
             .collect()
     }
 
+    /// Whether it has an interface of a sandbox that netfix can create and that is not in this state.
+    pub(super) fn has_more(&self, sandbox: &str, now: &NetState) -> bool {
+        let entries = self.sandboxes.get(sandbox).into_iter().flatten();
+        let mut attachments = entries.map(|entry| &entry.attachment);
+        attachments.any(|one| one.can_be_made() && now.link(&one.ifname).is_none())
+    }
+
     /// Takes what it has of a sandbox, for the pod that runs there.
-    pub(super) fn take(&mut self, sandbox: &Option<String>, running: &PodInfo) -> CachedPod {
+    pub(super) fn take(&mut self, sandbox: &str, running: &PodInfo) -> CachedPod {
         let entries = self.sandboxes.remove(sandbox).unwrap_or_default();
         CachedPod::new(entries, running)
     }

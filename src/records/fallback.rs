@@ -1,5 +1,5 @@
 //! Records of pods for which the present checkpoints have none that can be used: the newest generation that has one, then libcni's
-//! cache. Neither is read while every running pod has its record or its interfaces.
+//! cache. Neither is read while every running pod has its record; of pods that have interfaces, only the cache is.
 
 use std::collections::BTreeSet;
 
@@ -165,7 +165,7 @@ impl FallbackSearch<'_> {
         self.paired.matched.push(matched);
     }
 
-    /// Gives pods without an interface what libcni recorded when they were created.
+    /// Gives pods that lack an interface what libcni recorded when they were created.
     fn in_cache(&mut self) {
         let Some(mut cache) = self.cache() else {
             return;
@@ -193,8 +193,7 @@ impl FallbackSearch<'_> {
 
     /// The cache, where it may have one of these pods.
     fn cache(&self) -> Option<Cache> {
-        let mut bare = self.unmatched.iter().filter(|one| self.is_bare(one));
-        bare.next()?;
+        self.unmatched.iter().find(|one| self.may_lack(one))?;
         // Without a cache there is nothing to add to what is reported already.
         let cache = cni_cache::read(self.sources.cni_cache).ok()?;
         (!self.cached(&cache).is_empty()).then_some(cache)
@@ -208,13 +207,24 @@ impl FallbackSearch<'_> {
         self.paired.matched.extend(cached.matched(pod));
     }
 
-    /// The bare pods that have entries in the cache, each with the sandbox of these.
-    fn cached(&self, cache: &Cache) -> Vec<(NetnsKey, Option<String>)> {
-        let bare = self.unmatched.iter().filter(|one| self.is_bare(one));
-        let pods: Vec<&Pod> = bare.map(|one| &one.pod).collect();
-        let found = cache.find(self.node, &pods).into_iter();
+    /// Whether the cache may show that a pod has lost something.
+    fn may_lack(&self, one: &Unmatched) -> bool {
+        let is_known = one.has_interfaces() && one.finding != Finding::Private;
+        self.is_bare(one) || is_known
+    }
+
+    /// The pods that lack an interface which the cache has, each with the sandbox of its entries.
+    fn cached(&self, cache: &Cache) -> Vec<(NetnsKey, String)> {
+        let pods = self.unmatched.iter().filter(|one| self.may_lack(one));
+        let pods: Vec<&Unmatched> = pods.collect();
+        let all: Vec<&Pod> = pods.iter().map(|one| &one.pod).collect();
+        let mut found = cache.find(self.node, &all);
+        found.retain(|(at, sandbox)| {
+            self.is_bare(pods[*at]) || cache.has_more(sandbox, &pods[*at].state)
+        });
+        let found = found.into_iter();
         found
-            .map(|(at, sandbox)| (pods[at].netns.key(), sandbox))
+            .map(|(at, sandbox)| (pods[at].pod.netns.key(), sandbox))
             .collect()
     }
 

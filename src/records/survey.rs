@@ -172,14 +172,9 @@ pub(crate) fn survey_from(
         Records::Stored(stored) => pair(stored, &mut inventory, selection),
         Records::Cache(cache) => cni_cache::pair(cache, &mut inventory, selection),
     };
-    let recorded = node_state.as_ref();
-    let (unmatched, is_in_cache) = complete(
-        &mut paired,
-        &mut inventory,
-        recorded,
-        selection,
-        (sources, request),
-    );
+    let (recorded, search) = (node_state.as_ref(), (sources, request));
+    let (unmatched, is_in_cache) =
+        complete(&mut paired, &mut inventory, recorded, selection, search);
     let Inventory {
         node, host, answer, ..
     } = inventory;

@@ -88,10 +88,7 @@ pub(crate) fn carry_out(
         // Now that no other pod waits for the answer of a runtime.
         fallback = request.fallback;
         let late = attempt(fallback, progress)?;
-        restored = match restored.is_unknown() {
-            true => late.restored,
-            false => restored.then(late.restored),
-        };
+        restored = restored.completed_by(late.restored);
         parents = late.parents;
     }
     let mut times = 1;

@@ -144,6 +144,19 @@ impl Restored {
         self.host.is_none() && self.pods.is_empty()
     }
 
+    /// What this restore and one for other pods after it did. What this one found and that one does not find again is kept, such as
+    /// what was done for a network manager.
+    pub(super) fn completed_by(mut self, second: Self) -> Self {
+        if self.is_unknown() {
+            return second;
+        }
+        let mut found = mem::take(&mut self.problems);
+        found.retain(|problem| !problem.is_error() && !second.problems.contains(problem));
+        let mut both = self.then(second);
+        both.problems.extend(found);
+        both
+    }
+
     /// What this restore and the one after it did: the steps of both, and how the last one that could begin left everything.
     pub(crate) fn then(mut self, second: Self) -> Self {
         if second.is_unknown() {

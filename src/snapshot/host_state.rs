@@ -38,6 +38,8 @@ impl Known<'_> {
         let has_lost = has_lost_pod || (lost.is_some() && !is_given_up);
         let problems = match lost {
             Some(_) if is_given_up => vec![SnapshotCause::HostGivenUp.info("host")],
+            // What took the pods' links took this, too.
+            Some(problem) if has_lost_pod => vec![problem.demoted()],
             Some(problem) => vec![problem],
             None if has_lost_pod => Vec::new(),
             None => snapshot_quality::unsupported_on_host(&self.moment.host),

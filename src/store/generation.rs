@@ -124,6 +124,21 @@ pub(crate) struct PastCheckpoints<'a> {
     read: BTreeSet<(u64, u64)>,
 }
 
+impl Store {
+    /// What the generations have, newest first.
+    pub(crate) fn past(&self) -> Vec<PastFiles> {
+        let past = PastCheckpoints::new(self).map(|(number, checkpoints)| {
+            let node = self.generation(number).and_then(|store| store.load_node());
+            PastFiles {
+                number,
+                checkpoints: checkpoints.into_iter().collect(),
+                node: node.ok().flatten().map(|node| node.created),
+            }
+        });
+        past.collect()
+    }
+}
+
 impl<'a> PastCheckpoints<'a> {
     pub(crate) fn new(store: &'a Store) -> Self {
         let generations = store.generations().unwrap_or_default();
@@ -158,40 +173,6 @@ impl Iterator for PastCheckpoints<'_> {
         let loaded = self.unread_in(number).unwrap_or_default();
         Some((number, loaded))
     }
-}
-
-impl Store {
-    /// The generations, newest first, without what cannot be read.
-    pub(crate) fn past(&self) -> Vec<PastFiles> {
-        let numbers = self.generations().unwrap_or_default().into_iter().rev();
-        let stores = numbers.filter_map(|one| self.generation(one.number).ok());
-        stores.filter_map(|store| self.beside(&store)).collect()
-    }
-
-    fn beside(&self, past: &Self) -> Option<PastFiles> {
-        let is_present = |id: &PodId| is_one(&self.checkpoint_path(id), &past.checkpoint_path(id));
-        let (shared, others): (Vec<_>, Vec<_>) = past.ids().ok()?.into_iter().partition(is_present);
-        let load = |id: PodId| {
-            let loaded = load_checkpoint(&past.checkpoint_path(&id));
-            loaded.ok().map(|checkpoint| (id, checkpoint))
-        };
-        let node = past.load_node().ok().flatten();
-        Some(PastFiles {
-            number: past.generation?,
-            shared: BTreeSet::from_iter(shared),
-            checkpoints: side_by_side::map(others, load)
-                .into_iter()
-                .flatten()
-                .collect(),
-            node: node.map(|node| node.created),
-        })
-    }
-}
-
-/// Whether two paths lead to one file.
-fn is_one(one: &Path, other: &Path) -> bool {
-    let file = |path| fs::symlink_metadata(path).map(|meta| (meta.dev(), meta.ino()));
-    matches!((file(one), file(other)), (Ok(one), Ok(other)) if one == other)
 }
 
 /// The contents of one generation.

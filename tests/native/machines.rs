@@ -36,7 +36,11 @@ fn take_over(path: &str) {
     node.netfix_elsewhere(path, "snapshot").exits(0);
     let old = checkpoints(&node);
     node.lose_and_reload();
-    node.snapshot().has_no("degraded");
+    // What they had is unknown here, and that they had something is not.
+    node.netfix("snapshot").exits(1).errors(&[
+        ("checkpoint-missing", pods[0].name()),
+        ("checkpoint-missing", pods[1].name()),
+    ]);
     node.ns.ip("link set eth0 up");
     for pod in &pods {
         pod.macvlan("mode bridge", "");

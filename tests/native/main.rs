@@ -46,6 +46,7 @@ mod links;
 mod lock;
 mod log;
 mod log_names;
+mod lost;
 mod machines;
 mod managers;
 mod moments;

@@ -135,11 +135,7 @@ fn a_new_pod_that_lost_its_interface_is_restored_from_libcnis_cache() {
         state_of(&run, &late),
         (json!("degraded"), json!("link-gone"))
     );
-    let run = run.errors(&[
-        ("degraded", late.name()),
-        ("degraded", pods[0].name()),
-        ("degraded", pods[1].name()),
-    ]);
+    assert_eq!(coded_of(&run, "degraded", &late), ["error"]);
     assert_eq!(coded_of(&run, "from-cni-cache", &late), ["warning"]);
     // Without it nobody knows what the pod had.
     let run = node.netfix_json("check").exits(2);
@@ -181,6 +177,28 @@ fn a_restore_from_the_cache_is_watched_and_counted_like_any_other() {
         run.transcript()
     );
     assert_eq!(run.json()["pods"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn a_new_pod_that_kept_another_interface_is_restored_too() {
+    let node = Node::new();
+    let _pods = node.simple_pods(1);
+    node.netfix_alone("snapshot").exits(0);
+    let late = node.pod("late");
+    attach(&node, &late, "10.88.2.10/16");
+    late.ip("link add veth0 type veth peer name veth1");
+    let before = late.capture();
+    check_with_cache(&node, "check")
+        .exits(0)
+        .stdout_has(&["1 new"]);
+    node.lose_and_reload();
+    let run = check_with_cache(&node, "check -o json").exits(2);
+    assert_eq!(
+        state_of(&run, &late),
+        (json!("degraded"), json!("link-gone"))
+    );
+    let run = with_cache(&node, "restore").exits(0);
+    assert_recreated(&late, &before, &run);
 }
 
 #[test]

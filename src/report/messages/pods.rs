@@ -88,7 +88,7 @@ sentences! {
         PodReplaced { now, then } => "another pod has this namespace now: {now}. The checkpoint is for {then} and is not \
             used" (now = described(now), then = numbers(then)),
         PodRecreated { now, then } => "{title} was deleted and recreated: it is {now} now. The checkpoint is for {then} \
-            and is not used. Run `netfix snapshot`" (title = then.title(), now = numbers(now), then = numbers(then)),
+            and is not used. When it has its interfaces, run `netfix snapshot`" (title = then.title(), now = numbers(now), then = numbers(then)),
         AmbiguousCheckpoints { ids } => "the paths of several checkpoints lead to this namespace, and no runtime reports \
             its sandbox: none of {ids} is used" (ids = and(ids)),
         Superseded { by } => "superseded by {by} (same namespace, more complete)",

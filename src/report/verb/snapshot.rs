@@ -36,33 +36,34 @@ fn words(document: &Document) -> String {
     let good = count_in(document, State::is_good) - empty;
     let degraded = count_in(document, |state| state == State::Degraded);
     let missed = count_in(document, |state| state == State::NoCheckpoint);
-    let total = document.pods.len();
+    let total = document.pods.len() - empty;
     let generation = match &document.extra {
         Some(Extra::Kept(KeptView {
             generation: Some(number),
             ..
-        })) => format!(" as generation {number}"),
+        })) => format!(
+            "{} as generation {number}",
+            if empty > 0 { "," } else { "" }
+        ),
         Some(Extra::Kept(KeptView {
             same_as: Some(number),
             ..
         })) => format!("; nothing changed since generation {number}"),
         _ => String::new(),
     };
+    let saved = part(good, total);
+    let empty = others([(empty, "without interfaces")]);
     let others = others([
-        (empty, "without interfaces"),
         (degraded, "degraded"),
         (missed, "without interfaces and checkpoint"),
-        (total - good - empty - degraded - missed, "not saved"),
+        (total - good - degraded - missed, "not saved"),
     ]);
     let next = if degraded > 0 {
         ". Run `netfix restore`"
     } else {
         ""
     };
-    format!(
-        "{} saved{generation}{others}{next}",
-        part(good, total - empty)
-    )
+    format!("{saved} saved{empty}{generation}{others}{next}")
 }
 
 /// Which checkpoints were taken over.

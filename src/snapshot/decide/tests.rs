@@ -40,8 +40,6 @@ struct Stored {
 struct Generation {
     number: u64,
     #[serde(default)]
-    shared: BTreeSet<PodId>,
-    #[serde(default)]
     checkpoints: BTreeMap<PodId, Checkpoint>,
     #[serde(default)]
     node: Option<String>,
@@ -66,7 +64,6 @@ impl Stored {
         let mut archive = Archive::new(checkpoints.collect(), self.node);
         let past = self.past.into_iter().map(|one| PastFiles {
             number: one.number,
-            shared: one.shared,
             checkpoints: one.checkpoints,
             node: one.node,
         });
