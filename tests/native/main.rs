@@ -68,6 +68,7 @@ mod seen;
 mod sysctls;
 mod systemd;
 mod targets;
+mod timers;
 mod traced;
 mod unreachable;
 mod unsupported;
