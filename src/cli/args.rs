@@ -52,6 +52,11 @@ pub struct Selectors {
 }
 
 impl Selectors {
+    /// Whether the user restricts the command to some pods.
+    pub(crate) fn is_used(&self) -> bool {
+        !(self.pods.is_empty() && self.pod.is_empty() && self.netns.is_empty())
+    }
+
     /// The selection for the engine, or the selector that is not a pattern.
     pub(crate) fn selection(&self) -> Result<Selection, Refusal> {
         let bytes = |text: &OsString| Bytes::from(text.as_os_str());

@@ -199,6 +199,9 @@ pub enum Command {
     /// Under systemd the window runs as netfix-upgrade.service, so a lost terminal does not stop it. Its log is printed
     /// here; `netfix status --follow` prints it in any other shell.
     ///
+    /// COMMAND cuts off every pod on its NICs. A selection of pods that leaves out some of them is refused; with --force they
+    /// are not restored, but observed and counted.
+    ///
     /// Exit codes: 0 all pods are back; 1 COMMAND failed, all pods are back; 4 nothing was changed; 5 a pod or kubelet
     /// needs attention, whatever COMMAND returned.
     #[command(after_help = examples::UPGRADE)]

@@ -118,7 +118,10 @@ pub struct UpgradeArgs {
     /// If a pod is not restored, keep kubelet paused until `netfix resume` or the deadline
     #[arg(long = "hold")]
     pub keep_paused: bool,
-    /// Continue even if some pods cannot be restored
+    /// Restore pods that have lost their network already too, instead of refusing the window
+    #[arg(long)]
+    pub repair: bool,
+    /// Continue even if some pods cannot be restored, are lost already, or are at risk and not selected
     #[arg(long)]
     pub force: bool,
     /// Run this once, with `sh -c`, if the NIC or its carrier is not back within --wait, or too many pods are lost after the
@@ -150,7 +153,7 @@ pub struct UpgradeArgs {
     /// Do not copy the log to stderr.
     #[arg(long, hide = true)]
     pub no_echo: bool,
-    /// Check and print the phases and the pods; change nothing. Exit code 4: the window would be refused
+    /// Check and print the phases, the pods and the verdict; change nothing. Exit code 4: the window would be refused
     #[arg(long)]
     pub dry_run: bool,
     /// The command that upgrades the driver, and its arguments

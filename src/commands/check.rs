@@ -20,6 +20,7 @@ pub(super) fn run(args: &CheckArgs, context: &mut Context) -> Document {
     let (mut answer, mut view) = report::check(checked);
     view.status = verdict(&answer.problems);
     view.max_age = args.max_age;
+    view.is_selection = args.selectors.is_used();
     if let Some(path) = &args.textfile {
         let around = surroundings(&context.store);
         let metrics = report::metrics(&view, &answer.problems, &around);

@@ -26,5 +26,5 @@ pub(super) fn run(args: &VerifyArgs, context: &mut Context) -> Result<Document, 
         progress,
     )?;
     abandoned::note_verify(&verified, &context.store);
-    Ok(report::verify(verified))
+    Ok(report::verify(verified, args.selectors.is_used()))
 }

@@ -45,6 +45,16 @@ impl Look {
         })
     }
 
+    /// Reads the checkpoints, and each pod of an inventory.
+    pub(crate) fn of(mut inventory: Inventory, store: &Store) -> Result<Self, Refusal> {
+        Ok(Self {
+            at: stamp(),
+            stored: store.load_all()?,
+            observed: observe_pods_twice(&mut inventory.pods, &inventory.host),
+            inventory,
+        })
+    }
+
     /// Keeps the states that could be read in their pods: later reads of these pods return them.
     pub(crate) fn keep(&mut self) {
         for (pod, observed) in self.inventory.pods.iter_mut().zip(&self.observed) {

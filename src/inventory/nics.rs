@@ -5,6 +5,14 @@ use std::collections::BTreeSet;
 use crate::kernel::{Error, Socket, dump, ethtool};
 use crate::model::{IfName, LinkKind, Nic};
 
+/// These links of the host's namespace, in ascending order of their ifindex.
+pub(crate) fn named(names: &BTreeSet<IfName>) -> Result<Vec<Nic>, Error> {
+    let mut socket = Socket::open_here()?;
+    let links = dump::links(&mut socket, None, &mut Vec::new())?;
+    let links = links.iter().filter(|link| names.contains(&link.name));
+    Ok(links.map(ethtool::nic).collect())
+}
+
 /// The links of this driver, of any kind, in the host's namespace.
 pub(crate) fn of_driver(driver: &str) -> Result<Vec<Nic>, Error> {
     let mut socket = Socket::open_here()?;

@@ -8,7 +8,7 @@ use crate::model::text::join;
 use crate::model::{IfName, LinkKind, NetState, PodId, Problem, StackLink};
 
 /// Drivers of devices; `None` for a device whose driver is not known.
-type Drivers = BTreeSet<Option<String>>;
+pub(crate) type Drivers = BTreeSet<Option<String>>;
 
 /// The drivers of a pod's devices.
 #[derive(Debug, Default)]
@@ -21,14 +21,28 @@ pub(crate) struct PodDrivers {
 
 impl PodDrivers {
     pub(crate) fn of(pod: &NetState, host: &NetState) -> Self {
+        Self::new(pod, &stack::under(pod, host))
+    }
+
+    /// Of a pod, with the host's links under it.
+    pub(crate) fn new(pod: &NetState, under: &[StackLink]) -> Self {
         let links = pod.links.iter();
         Self {
-            below: drivers(&stack::under(pod, host)),
+            below: drivers(under),
             inside: links
                 .filter(|link| link.kind == LinkKind::Physical)
                 .map(|link| link.hardware.as_ref()?.driver.clone())
                 .collect(),
         }
+    }
+
+    /// Whether one of its devices is or may be of these drivers. If none is known, that is any device of the host.
+    pub(crate) fn may_be_of(&self, reloaded: &Drivers) -> bool {
+        let may_be = |driver: &Option<String>| driver.is_none() || reloaded.contains(driver);
+        if reloaded.is_empty() {
+            return !self.below.is_empty();
+        }
+        self.below.iter().chain(&self.inside).any(may_be)
     }
 
     /// Whether it has devices, and none of them is or may be of these drivers.
@@ -45,13 +59,9 @@ pub(crate) fn left_out(
     devices: &[IfName],
     host: &NetState,
 ) -> Result<BTreeSet<PodId>, Problem> {
-    let below = || pods.iter().flat_map(|(_, drivers)| &drivers.below);
-    let reloaded: Drivers = if devices.is_empty() {
-        below().cloned().collect()
-    } else {
-        named(devices, host)?
-    };
-    if !devices.is_empty() && !below().any(|driver| reloaded.contains(driver)) {
+    let mut below = pods.iter().flat_map(|(_, drivers)| &drivers.below);
+    let reloaded = reloaded(pods.iter().map(|(_, drivers)| drivers), devices, host)?;
+    if !devices.is_empty() && !below.any(|driver| reloaded.contains(driver)) {
         return Err(WindowCause::NoPodOnDevice.error(join(devices, ", ")));
     }
     if reloaded.is_empty() {
@@ -62,6 +72,20 @@ pub(crate) fn left_out(
         .iter()
         .filter(|(_, drivers)| drivers.are_others_than(&reloaded));
     Ok(others.map(|(id, _)| (*id).clone()).collect())
+}
+
+/// The drivers that are reloaded: those of `devices`, or without them those of all devices of the host under the pods.
+pub(crate) fn reloaded<'a>(
+    pods: impl IntoIterator<Item = &'a PodDrivers>,
+    devices: &[IfName],
+    host: &NetState,
+) -> Result<Drivers, Problem> {
+    if devices.is_empty() {
+        let below = pods.into_iter().flat_map(|pod| &pod.below);
+        Ok(below.cloned().collect())
+    } else {
+        named(devices, host)
+    }
 }
 
 /// The drivers of the named devices, or of the devices below a bond or VLAN.

@@ -47,6 +47,19 @@ impl Selection {
         Self::default()
     }
 
+    /// The selection of the namespaces with these inodes.
+    pub(crate) fn of_inodes(inodes: impl IntoIterator<Item = u64>) -> Self {
+        let nowhere = Glob {
+            pattern: Bytes::default(),
+            shown: String::new(),
+        };
+        let inodes = inodes.into_iter();
+        Self {
+            netns: inodes.map(|inode| (nowhere.clone(), Some(inode))).collect(),
+            pods: Vec::new(),
+        }
+    }
+
     /// Whether there is no selector.
     pub(crate) fn is_everything(&self) -> bool {
         self.netns.is_empty() && self.pods.is_empty()

@@ -62,6 +62,9 @@ pub struct Window {
     pub phases: Vec<Phase>,
     /// Every running pod at the start, sorted by id.
     pub pods: Vec<WindowPod>,
+    /// Running pods that COMMAND cuts off and that were not selected: they are observed, not restored.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unselected: Vec<WindowPod>,
     /// All problems.
     pub problems: Vec<Problem>,
     /// The file with netfix's messages and the command's output; null when it could not be written.
@@ -234,6 +237,25 @@ pub struct WindowPod {
 }
 
 impl WindowPod {
+    /// A pod before the loss.
+    #[must_use]
+    pub fn new(info: PodInfo, before: Vec<Interface>) -> Self {
+        Self {
+            info,
+            before,
+            after: None,
+            state: None,
+            steps: 0,
+            lost: None,
+            answered: None,
+            gateways: Vec::new(),
+            targets: Vec::new(),
+            fingerprint_before: None,
+            fingerprint_after: None,
+            rebuilt: None,
+        }
+    }
+
     /// Milliseconds from the loss to the first answer of a gateway; `None` when either is unknown.
     #[must_use]
     pub fn outage(&self) -> Option<u64> {

@@ -263,6 +263,7 @@ mod tests {
         let check = CheckView {
             left_out: 1,
             max_age: std::time::Duration::ZERO,
+            is_selection: false,
             status: CheckStatus::Critical,
             oldest_age: Some(90),
             last_success: Some("2026-11-21T21:00:59.5Z".to_owned()),

@@ -41,11 +41,21 @@ pub(super) fn list_or_dash<T: ToString>(items: impl IntoIterator<Item = T>) -> S
 
 /// `40 pods`, or `38 of 40 pods`.
 pub(super) fn part(number: usize, total: usize) -> String {
+    part_of(number, total, "pod")
+}
+
+/// `40 NOUNs`, or `38 of 40 NOUNs`.
+pub(super) fn part_of(number: usize, total: usize, noun: &str) -> String {
     if number == total {
-        count(total, "pod")
+        count(total, noun)
     } else {
-        format!("{number} of {}", count(total, "pod"))
+        format!("{number} of {}", count(total, noun))
     }
+}
+
+/// What a command counts: a selection is not the node.
+pub(super) fn pod_noun(is_selection: bool) -> &'static str {
+    if is_selection { "selected pod" } else { "pod" }
 }
 
 /// The counts that are not zero, each with its words.

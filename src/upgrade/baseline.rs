@@ -99,6 +99,11 @@ impl LeftOut {
         Self::new(ids.filter(|id| !window.has_pod(id)).cloned().collect())
     }
 
+    /// Leaves out these too.
+    pub(crate) fn add(&mut self, pods: BTreeSet<PodId>) {
+        self.pods.extend(pods);
+    }
+
     pub(crate) fn has(&self, id: &PodId) -> bool {
         self.pods.contains(id)
     }

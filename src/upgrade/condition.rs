@@ -4,13 +4,13 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::str::FromStr;
 
 use crate::inventory::nics;
-use crate::model::Problem;
 use crate::model::problem::{CommandCause, ConditionCause};
+use crate::model::{Nic, Problem};
 use crate::refusal::Refusal;
 
 /// A driver and the version in which it is to run, such as `i40e=2.28.7`.
@@ -59,6 +59,53 @@ pub(crate) fn already_done(
     Ok((!drivers.is_empty()).then(|| ConditionCause::InVersion.info(drivers.join(", "))))
 }
 
+/// The drivers that neither a NIC of the host has nor the kernel knows.
+pub(crate) fn unknown_drivers(wanted: &[DriverVersion]) -> Vec<Problem> {
+    let problems =
+        wanted
+            .iter()
+            .filter_map(|DriverVersion { driver, .. }| match is_known(driver) {
+                Ok(true) => None,
+                Ok(false) => Some(ConditionCause::NoSuchDriver.error(driver.as_str())),
+                Err(problem) => Some(problem),
+            });
+    problems.collect()
+}
+
+fn is_known(driver: &str) -> Result<bool, Problem> {
+    Ok(module(driver).exists() || is_installed(driver) || !nics_of(driver)?.is_empty())
+}
+
+/// Whether depmod(8) has listed a module of this name for the kernel that runs, built in or not.
+fn is_installed(driver: &str) -> bool {
+    let Ok(release) = fs::read_to_string("/proc/sys/kernel/osrelease") else {
+        return false;
+    };
+    let folder = Path::new("/lib/modules").join(release.trim_end());
+    let is_it = |line: &str| {
+        let path = line.split(':').next().unwrap_or_default();
+        let file = path.rsplit('/').next().unwrap_or_default();
+        let name = file.split(".ko").next().unwrap_or_default();
+        name.replace('-', "_") == driver.replace('-', "_")
+    };
+    let lists =
+        ["modules.dep", "modules.builtin"].map(|list| fs::read_to_string(folder.join(list)));
+    lists.iter().flatten().any(|list| list.lines().any(is_it))
+}
+
+/// The folder of a module that is loaded. The kernel has `_` in their names.
+fn module(driver: &str) -> PathBuf {
+    Path::new("/sys/module").join(driver.replace('-', "_"))
+}
+
+fn nics_of(driver: &str) -> Result<Vec<Nic>, Problem> {
+    nics::of_driver(driver).map_err(|error| version_unreadable(driver, error.to_string()))
+}
+
+fn version_unreadable(driver: &str, error: String) -> Problem {
+    ConditionCause::VersionUnreadable { error }.error(driver)
+}
+
 /// The drivers that do not run in the wanted version.
 pub(crate) fn other_versions(wanted: &[DriverVersion]) -> Vec<Problem> {
     let problems = wanted.iter().filter_map(|wanted| {
@@ -76,16 +123,12 @@ pub(crate) fn other_versions(wanted: &[DriverVersion]) -> Vec<Problem> {
 /// The version of the driver that runs: its module's (`MODULE_VERSION`), else the one that its NICs report (`ethtool -i`);
 /// `None` where it is not loaded, reports none, or its NICs differ.
 fn running(driver: &str) -> Result<Option<String>, Problem> {
-    let unreadable = |error: String| ConditionCause::VersionUnreadable { error }.error(driver);
-    // The kernel has `_` in the names of modules.
-    let module = Path::new("/sys/module").join(driver.replace('-', "_"));
-    match fs::read_to_string(module.join("version")) {
+    match fs::read_to_string(module(driver).join("version")) {
         Ok(text) => return Ok(Some(text.trim().to_owned())),
         Err(error) if error.kind() == ErrorKind::NotFound => {}
-        Err(error) => return Err(unreadable(error.to_string())),
+        Err(error) => return Err(version_unreadable(driver, error.to_string())),
     }
-    let nics = nics::of_driver(driver).map_err(|error| unreadable(error.to_string()))?;
-    let mut versions = nics.into_iter().map(|nic| nic.version);
+    let mut versions = nics_of(driver)?.into_iter().map(|nic| nic.version);
     let first = versions.next().flatten();
     Ok(first.filter(|first| versions.all(|other| other.as_ref() == Some(first))))
 }

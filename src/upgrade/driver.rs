@@ -1,5 +1,7 @@
 //! The driver of a window: runs the phases in their order, logs and records what came of each, and decides what follows from it.
 
+mod last_look;
+
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -12,21 +14,18 @@ use crate::model::window::PhaseName;
 use crate::model::{Exit, Problem};
 use crate::refusal::Refusal;
 use crate::restore::Restored;
-use crate::restore::settle::Settle;
 use crate::upgrade::baseline;
 use crate::upgrade::condition::other_versions;
 use crate::upgrade::ledger::{Area, Ledger, Upgraded};
 use crate::upgrade::phases::check::Preflight;
+use crate::upgrade::phases::late::{Late, Named};
 use crate::upgrade::phases::restore::PodNetwork;
 use crate::upgrade::phases::rollback::NetworkAfter;
-use crate::upgrade::phases::{check, command, pause, rollback, snapshot, verify};
+use crate::upgrade::phases::{check, command, late, pause, rollback, snapshot, verify};
 use crate::upgrade::request::UpgradeRequest;
+use crate::upgrade::unselected::Unselected;
 use crate::window::background::Background;
 use crate::window::event::{Event, Reached};
-use crate::window::rebuild_check::query;
-
-/// How long a runtime that stops with kubelet, as k3s's containerd does, may take to answer again.
-const BACK_AGAIN: Duration = Duration::from_secs(90);
 
 /// The window of `netfix upgrade`.
 pub(crate) fn drive(
@@ -39,6 +38,7 @@ pub(crate) fn drive(
         context,
         ledger,
         restored: Restored::default(),
+        named: Named::default(),
         budget: None,
     };
     Ok(driver.run())
@@ -51,6 +51,8 @@ struct Driver<'a> {
     ledger: Ledger,
     /// What all restores together did.
     restored: Restored,
+    /// The pods at the snapshot.
+    named: Named,
     /// Warns while kubelet is paused for too long.
     budget: Option<Background>,
 }
@@ -59,32 +61,8 @@ impl Driver<'_> {
     /// The phases, in their order. From the pause on, every path leads through the resume.
     fn run(mut self) -> Upgraded {
         let was_paused = self.ledger.session.window().is_paused();
-        let has_begun = self.ledger.session.window().has_begun();
         let mut is_prepared = false;
-        let prepared = catch_unwind(AssertUnwindSafe(|| {
-            let network = if has_begun {
-                // Read the snapshot of an interrupted window: COMMAND has begun, and the network may not be what it was.
-                self.recover()?
-            } else {
-                // Check that every pod could be restored, and save everything that a restore needs.
-                let found = self.check()?;
-                self.snapshot(found)?
-            };
-            self.ledger
-                .signals
-                .stop_if_interrupted(CommandCause::InterruptedUnchanged)?;
-            is_prepared = true;
-            if !has_begun {
-                // Run --before, which may drain a load balancer.
-                self.before()?;
-            }
-            // Pause kubelet: with kubelet at work COMMAND would cost pods.
-            self.pause()?;
-            self.ledger
-                .signals
-                .stop_if_interrupted(CommandCause::InterruptedBefore)?;
-            Ok(network)
-        }));
+        let prepared = catch_unwind(AssertUnwindSafe(|| self.prepare(&mut is_prepared)));
         let prepared = prepared.unwrap_or_else(|_| Err(panicked().into()));
         let Ok(mut network) = prepared.map_err(|refusal| {
             // Start kubelet again, and run --after where --before may have run.
@@ -112,10 +90,43 @@ impl Driver<'_> {
         self.resume();
         // Watch for losses and rebuilt pods, and observe everything a last time.
         self.check_rebuilds(&mut network);
+        // Observe the pods at risk that are not selected.
+        self.observe_unselected(&mut network);
+        let lost = network.unselected.lost();
+        self.ledger.problems.add(Area::Rebuild, lost);
         // Run --after, and close the window.
         let end = self.ledger.problems.end();
         self.after(end);
         self.ledger.closed(end, self.restored)
+    }
+
+    /// Everything before COMMAND; notes when only `--before` and the pause are left.
+    fn prepare(&mut self, is_prepared: &mut bool) -> Result<PodNetwork, Refusal> {
+        let has_begun = self.ledger.session.window().has_begun();
+        let mut network = if has_begun {
+            // Read the snapshot of an interrupted window: COMMAND has begun, and the network may not be what it was.
+            self.recover()?
+        } else {
+            // Check that every pod could be restored, and save everything that a restore needs.
+            let found = self.check()?;
+            self.snapshot(found)?
+        };
+        let signals = &self.ledger.signals;
+        signals.stop_if_interrupted(CommandCause::InterruptedUnchanged)?;
+        *is_prepared = true;
+        if !has_begun {
+            // Run --before, which may drain a load balancer.
+            self.before()?;
+        }
+        // Pause kubelet: with kubelet at work COMMAND would cost pods.
+        self.pause()?;
+        if !has_begun {
+            // Save the pods that got their network since the snapshot.
+            self.save_late(&mut network)?;
+        }
+        let signals = &self.ledger.signals;
+        signals.stop_if_interrupted(CommandCause::InterruptedBefore)?;
+        Ok(network)
     }
 
     fn recover(&mut self) -> Result<PodNetwork, Refusal> {
@@ -125,14 +136,16 @@ impl Driver<'_> {
         let recovered = baseline::recover(window, &self.request.selection, store);
         session.end(recovered.is_ok());
         let (baseline, left_out) = recovered?;
-        Ok(PodNetwork::new(baseline, left_out))
+        let unselected = Unselected::of_window(session.window(), &baseline.stored);
+        Ok(PodNetwork::new(baseline, left_out, unselected))
     }
 
     fn check(&mut self) -> Result<Preflight, Refusal> {
         let session = &mut self.ledger.session;
         session.begin(PhaseName::Check, &Event::Checking);
         let found = check::run(self.request, self.context)?;
-        session.end(found.blockers.may_pass(self.request.force));
+        session.end(found.blockers.may_pass(self.request));
+        session.note_unselected(found.unselected.recorded());
         Ok(found)
     }
 
@@ -147,14 +160,27 @@ impl Driver<'_> {
         self.restored = written.restored;
         session.note_pods(written.pods);
         found.blockers.add_of_snapshot(written.problems);
+        let pods = found.inventory.pods.iter();
+        let named = pods
+            .map(|pod| (pod.identity.clone(), pod.info.clone()))
+            .collect();
         let pods = &session.window().pods;
         let before = snapshot::observe(found.inventory, pods, request, self.context)?;
         let silent = &before.baseline.silent;
         session.note_before(&before.sandboxes, before.nics, silent);
-        let accepted = found.blockers.gate(request.force);
+        let lost = found.blockers.lost().filter(|_| request.restores_lost());
+        let accepted = found.blockers.gate(request);
+        if let (Some(lost), Ok(_)) = (lost, &accepted) {
+            session.log(&Event::RestoresLost(lost));
+        }
         session.end(accepted.is_ok());
         self.ledger.problems.add(Area::Preflight, accepted?);
-        Ok(PodNetwork::new(before.baseline, found.left_out))
+        self.named = named;
+        Ok(PodNetwork::new(
+            before.baseline,
+            found.left_out,
+            found.unselected,
+        ))
     }
 
     fn before(&mut self) -> Result<(), Refusal> {
@@ -170,6 +196,26 @@ impl Driver<'_> {
         self.budget = pause::watch(&self.ledger.session);
         let cause = KubeletCause::StartedBeforeCommand;
         Ok(pause::verify(&self.ledger, cause)?)
+    }
+
+    fn save_late(&mut self, network: &mut PodNetwork) -> Result<(), Refusal> {
+        let (request, session) = (self.request, &mut self.ledger.session);
+        let guard = session.guard.as_ref();
+        let Late {
+            pods: late,
+            problems,
+        } = late::save(network, &self.named, guard, request, self.context)?;
+        self.ledger.problems.add(Area::Preflight, problems);
+        if !late.is_empty() {
+            session.log(&Event::LateSnapshot { pods: late.len() });
+            let mut pods = session.window().pods.clone();
+            pods.retain(|pod| late.iter().all(|late| late.info.id != pod.info.id));
+            pods.extend(late);
+            pods.sort_by(|a, b| a.info.id.cmp(&b.info.id));
+            session.note_pods(pods);
+            session.save_if_possible();
+        }
+        Ok(())
     }
 
     fn command(&mut self, network: &mut PodNetwork) {
@@ -193,6 +239,7 @@ impl Driver<'_> {
     fn bring_back(&mut self, network: &mut PodNetwork) -> bool {
         let is_interrupted = self.restore(network, self.request.wait);
         self.check_pause();
+        self.observe_unselected(network);
         self.verify(network);
         is_interrupted
     }
@@ -233,12 +280,16 @@ impl Driver<'_> {
 
     /// Records what a probe finds; returns whether all is well.
     fn probe(&mut self, network: &mut PodNetwork) -> bool {
+        let is_selection = !self.request.selection.is_everything();
         let session = &mut self.ledger.session;
         let (pods, baseline) = (&session.window().pods, &network.baseline);
         let (verified, problems) = verify::after(pods, baseline, self.request, self.context);
         session.note_nics_after(nics::read(&baseline.devices()).ok());
         if let Some(verified) = &verified {
-            session.log(&Event::Verified(Reached::of(verified)));
+            session.log(&Event::Verified(Reached {
+                is_selection,
+                ..Reached::of(verified)
+            }));
             session.note_verified(verified);
         }
         let is_well = !problems.iter().any(Problem::is_error);
@@ -307,62 +358,6 @@ impl Driver<'_> {
             self.ledger.problems.add(Area::Kubelet, left);
         }
         self.budget = None;
-    }
-
-    /// Watches until `--settle` is over, restores what is lost meanwhile, and observes everything a last time.
-    fn check_rebuilds(&mut self, network: &mut PodNetwork) {
-        if self.ledger.session.window().is_paused() {
-            return;
-        }
-        let settle = self.request.settle;
-        self.ledger
-            .session
-            .begin(PhaseName::RebuildCheck, &Event::Watching { settle });
-        self.watch(network);
-        let (session, signals) = (&mut self.ledger.session, &self.ledger.signals);
-        let (after, unreachable) = query::after(
-            &session.window().pods,
-            &self.request.runtimes,
-            &network.baseline.runtimes,
-            (BACK_AGAIN, &|| signals.interrupted()),
-            &self.request.selection,
-        );
-        let rebuilt = session.note_rebuilds(&after, &network.baseline.stored);
-        let pods = session.window().pods.iter();
-        let same = pods.filter(|pod| pod.rebuilt == Some(false)).count();
-        let pods = session.window().pods.len();
-        session.log(&Event::RebuildChecked { same, pods });
-        self.observe_again(network, Duration::ZERO);
-        self.ledger
-            .session
-            .end(same == pods && !self.ledger.signals.interrupted());
-        self.ledger.problems.add(Area::Rebuild, unreachable);
-        self.ledger.problems.add(Area::Rebuild, rebuilt);
-        self.ledger
-            .acknowledge(CommandCause::InterruptedRebuildCheck);
-    }
-
-    /// Something may make the parents again after the restore: a network manager, or a driver that resets twice.
-    fn watch(&mut self, network: &mut PodNetwork) {
-        let mut time = Settle::begin(self.request.settle, self.request.manager_grace);
-        while network.has_losses(&mut time, &self.ledger) {
-            if self.observe_again(network, self.request.wait) {
-                time.note_loss();
-            }
-        }
-    }
-
-    /// Restores what is lost, if anything is, and probes the gateways; returns whether something was.
-    fn observe_again(&mut self, network: &mut PodNetwork, wait: Duration) -> bool {
-        let again = network.restore_again(wait, self.request, &self.ledger, self.context);
-        let lost_again = again.lost_again_after(&self.restored, false);
-        let was_lost = lost_again.is_some();
-        if let Some(problem) = lost_again {
-            self.ledger.report(Area::Rebuild, problem);
-        }
-        self.take(again, network);
-        self.probe(network);
-        was_lost
     }
 
     /// Runs `--after`, unless kubelet is still paused.

@@ -8,5 +8,7 @@ pub(crate) mod launch;
 pub(crate) mod ledger;
 mod phases;
 pub(crate) mod preview;
+mod programs;
 pub(crate) mod request;
 mod signals;
+mod unselected;

@@ -1,14 +1,18 @@
-//! What a window would do, and which pods it may cut off; changes nothing.
+//! What a window would do, and which pods it may cut off: a dry run of what precedes the pause in it. Changes nothing.
+
+use std::collections::BTreeSet;
 
 use crate::context::Context;
-use crate::inventory::Inventory;
 use crate::inventory::pods::observe_pods;
+use crate::inventory::{Inventory, nics};
 use crate::kubelet::unit;
-use crate::matching::at_risk::{self, PodDrivers};
+use crate::model::net::stack;
 use crate::model::problem::WindowCause;
-use crate::model::{Link, NodeIdentity, PodSummary, Problem, interfaces};
+use crate::model::{
+    IfName, Link, Nic, NodeIdentity, PodId, PodSummary, Problem, Window, interfaces,
+};
 use crate::refusal::Refusal;
-use crate::upgrade::baseline::{self, LeftOut};
+use crate::upgrade::baseline;
 use crate::upgrade::phases::rollback::already_rolled_back;
 use crate::upgrade::phases::{check, snapshot};
 use crate::upgrade::request::UpgradeRequest;
@@ -23,44 +27,90 @@ pub(crate) struct Preview {
     pub unit: Option<String>,
     /// The pods with a link on one of the host's.
     pub pods: Vec<PodSummary>,
+    /// The devices of the host under them.
+    pub nics: Vec<Nic>,
     pub problems: Vec<Problem>,
     /// Whether the window would be refused, as far as that is known.
     pub is_refused: bool,
 }
 
-/// Reads the state of the pods, kubelet and the state directory.
-pub(crate) fn observe(request: &UpgradeRequest<'_>, context: &Context) -> Result<Preview, Refusal> {
+/// Carries out the steps of a window up to the pause, with the snapshot in memory.
+pub(crate) fn preview(
+    request: &UpgradeRequest<'_>,
+    context: &mut Context,
+) -> Result<Preview, Refusal> {
+    context.store.refuse_if_locked()?;
     let bus = bus::connect()?;
-    let interrupted = match find_earlier(&context.store) {
-        Ok(EarlierWindow::Interrupted(window)) => Some(window),
-        _ => None,
+    let interrupted = match find_earlier(&context.store)? {
+        EarlierWindow::Interrupted(window) => Some(window),
+        EarlierWindow::Nothing | EarlierWindow::Finished(_) => None,
     };
-    let (unit, note) = unit::find_for_upgrade(bus.as_ref(), request.pause, interrupted.as_ref())?;
+    let begun = interrupted.as_ref().filter(|window| window.has_begun());
+    let mut preview = match begun {
+        Some(window) => resumed(window, request, context)?,
+        None => rehearsed(request, context)?,
+    };
+    if !preview.is_refused {
+        let (unit, note) =
+            unit::find_for_upgrade(bus.as_ref(), request.pause, interrupted.as_ref())?;
+        let open = context.store.open_window()?;
+        preview.unit = unit;
+        preview.problems.extend(note);
+        preview
+            .problems
+            .extend(open.map(|open| still_open(&open).demoted()));
+    }
+    Ok(preview)
+}
+
+/// The check and the snapshot of a new window.
+fn rehearsed(request: &UpgradeRequest<'_>, context: &mut Context) -> Result<Preview, Refusal> {
+    let mut found = check::run(request, context)?;
+    let progress = context.progress.as_mut();
+    let written = snapshot::write(found.captured, None, request, &found.left_out, progress);
+    found.blockers.add_of_snapshot(written.problems);
+    query::before(&request.runtimes)?;
+    let mut preview = seen(found.inventory, |pod| found.left_out.has(pod));
+    match found.blockers.gate(request) {
+        Ok(accepted) => preview.problems.extend(accepted),
+        Err(Refusal { problems, .. }) => (preview.problems, preview.is_refused) = (problems, true),
+    }
+    Ok(preview)
+}
+
+/// An interrupted window, which takes no snapshot.
+fn resumed(
+    window: &Window,
+    request: &UpgradeRequest<'_>,
+    context: &Context,
+) -> Result<Preview, Refusal> {
+    let (_, left_out) = baseline::recover(window, &request.selection, &context.store)?;
     let mut inventory = Inventory::open(&request.selection)?;
     inventory.attribute(&request.runtimes, &request.selection)?;
     inventory
         .pods
         .retain(|pod| request.selection.wants_pod(&pod.info));
+    let mut preview = seen(inventory, |pod| left_out.has(pod));
+    preview
+        .problems
+        .retain(|problem| !left_out.is_about(problem));
+    let is_rolled_back = window.rollback.is_some();
+    let rolled_back = is_rolled_back.then(|| already_rolled_back().demoted());
+    preview.problems.extend(rolled_back);
+    Ok(preview)
+}
+
+/// The pods on the host's links, and the devices at the bottom of these.
+fn seen(mut inventory: Inventory, is_left_out: impl Fn(&PodId) -> bool) -> Preview {
+    let host = &inventory.host;
+    let states = observe_pods(&mut inventory.pods, host);
+    let (mut pods, mut devices) = (Vec::new(), BTreeSet::<IfName>::new());
     let mut problems = std::mem::take(&mut inventory.problems);
-    problems.extend(note);
-    let open = context.store.open_window()?;
-    problems.extend(open.map(|open| still_open(&open).demoted()));
-    let states = observe_pods(&mut inventory.pods, &inventory.host);
-    let drivers = inventory.pods.iter().zip(&states);
-    let drivers: Vec<_> = drivers
-        .filter_map(|(pod, state)| {
-            // A pod that cannot be read stays in.
-            let drivers = PodDrivers::of(state.as_ref().ok()?, &inventory.host.state);
-            Some((&pod.info.id, drivers))
-        })
-        .collect();
-    let left_out = at_risk::left_out(&drivers, &request.devices, &inventory.host.state)?;
-    let mut pods = Vec::new();
     for (pod, state) in inventory.pods.iter().zip(states) {
         match state {
-            Ok(state)
-                if state.links.iter().any(Link::is_on_host) && !left_out.contains(&pod.info.id) =>
-            {
+            Ok(state) if state.links.iter().any(Link::is_on_host) && !is_left_out(&pod.info.id) => {
+                let under = stack::under(&state, &host.state);
+                devices.extend(stack::devices(&under).cloned());
                 pods.push(PodSummary {
                     interfaces: interfaces(&state),
                     ..PodSummary::bare(&pod.info, Some(&pod.netns.path))
@@ -75,64 +125,12 @@ pub(crate) fn observe(request: &UpgradeRequest<'_>, context: &Context) -> Result
         }
     }
     pods.sort_by(|a: &PodSummary, b| a.info.id.cmp(&b.info.id));
-    Ok(Preview {
+    Preview {
         node: inventory.node,
-        unit,
+        unit: None,
         pods,
+        nics: nics::named(&devices).unwrap_or_default(),
         problems,
         is_refused: false,
-    })
-}
-
-/// The preview with the problems that the window would report, by a dry run of what precedes the pause in it.
-pub(crate) fn rehearse(
-    request: &UpgradeRequest<'_>,
-    context: &mut Context,
-) -> Result<Preview, Refusal> {
-    let rehearsed = run_to_pause(request, context);
-    match (rehearsed, observe(request, context)) {
-        (Err(refusal), Err(_)) => Err(refusal),
-        (Err(refusal), Ok(preview)) => Ok(Preview {
-            problems: refusal.problems,
-            is_refused: true,
-            ..preview
-        }),
-        (Ok((accepted, left_out)), preview) => {
-            let mut preview = preview?;
-            preview
-                .problems
-                .retain(|problem| !left_out.is_about(problem) && !accepted.contains(problem));
-            preview.problems.extend(accepted);
-            Ok(preview)
-        }
     }
-}
-
-/// Carries out the steps of a window up to the pause, with the snapshot in memory; returns the problems that do not prevent it,
-/// and the pods that it leaves out.
-fn run_to_pause(
-    request: &UpgradeRequest<'_>,
-    context: &mut Context,
-) -> Result<(Vec<Problem>, LeftOut), Refusal> {
-    context.store.refuse_if_locked()?;
-    let bus = bus::connect()?;
-    let interrupted = match find_earlier(&context.store)? {
-        EarlierWindow::Interrupted(window) => Some(window),
-        EarlierWindow::Nothing | EarlierWindow::Finished(_) => None,
-    };
-    let rehearsed = if let Some(window) = interrupted.as_ref().filter(|one| one.has_begun()) {
-        let (_, left_out) = baseline::recover(window, &request.selection, &context.store)?;
-        let is_rolled_back = window.rollback.is_some();
-        let accepted = is_rolled_back.then(|| already_rolled_back().demoted());
-        (accepted.into_iter().collect(), left_out)
-    } else {
-        let mut found = check::run(request, context)?;
-        let progress = context.progress.as_mut();
-        let written = snapshot::write(found.captured, None, request, &found.left_out, progress);
-        found.blockers.add_of_snapshot(written.problems);
-        query::before(&request.runtimes)?;
-        (found.blockers.gate(request.force)?, found.left_out)
-    };
-    unit::find_for_upgrade(bus.as_ref(), request.pause, interrupted.as_ref())?;
-    Ok(rehearsed)
 }

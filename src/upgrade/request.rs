@@ -37,8 +37,7 @@ pub(crate) struct UpgradeRequest<'a> {
     pub keep: NonZeroUsize,
     /// Keep kubelet paused while a pod is not restored.
     pub keep_paused: bool,
-    /// Continue even if some pods cannot be restored.
-    pub force: bool,
+    pub accepts: Accepts,
     /// The size of the window's log, in bytes.
     pub log_limit: u64,
     pub command: &'a [String],
@@ -51,6 +50,29 @@ pub(crate) struct UpgradeRequest<'a> {
     /// Whether the log is copied to stderr.
     pub echo: bool,
     pub rollback: Option<RollbackRequest<'a>>,
+}
+
+/// Over what a window may begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Accepts {
+    /// Over nothing that stands against it.
+    Nothing,
+    /// Over pods that have lost their network already: it restores them (`--repair`).
+    Lost,
+    /// Over these, pods that cannot be restored and pods that are not selected (`--force`).
+    Everything,
+}
+
+impl UpgradeRequest<'_> {
+    /// Whether the window begins over what netfix cannot restore.
+    pub(crate) fn is_forced(&self) -> bool {
+        self.accepts == Accepts::Everything
+    }
+
+    /// Whether it restores what was lost before it.
+    pub(crate) fn restores_lost(&self) -> bool {
+        self.accepts != Accepts::Nothing
+    }
 }
 
 /// The request for a rollback.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::gateways::{Reachability, Verified};
+use crate::model::problem::AlreadyLost;
 use crate::model::window::{PhaseName, Rollback};
 use crate::model::{GatewayAnswer, Problem, State};
 
@@ -19,6 +20,12 @@ pub(crate) enum Event {
     SnapshotTaken {
         pods: usize,
     },
+    /// Pods that got their network after the snapshot are saved too.
+    LateSnapshot {
+        pods: usize,
+    },
+    /// Pods, or the host, that have lost their network before the window.
+    RestoresLost(AlreadyLost),
     /// Gateways that do not answer before the window.
     SilentGateways {
         count: usize,
@@ -121,6 +128,8 @@ pub(crate) struct Reached {
     pub unknown: usize,
     /// Whether pods were to reach more than gateways.
     pub has_targets: bool,
+    /// Whether only some of the pods were probed.
+    pub is_selection: bool,
 }
 
 impl Reached {
@@ -136,6 +145,7 @@ impl Reached {
             without: count(Reachability::NoGateway),
             unknown: count(Reachability::Unknown),
             has_targets: verified.pods.iter().any(|pod| !pod.targets.is_empty()),
+            is_selection: false,
         }
     }
 }

@@ -8,9 +8,10 @@ use crate::gateways::{Unanswered, Verified};
 use crate::inventory::{node, procfs};
 use crate::model::checkpoint::Extension;
 use crate::model::problem::{GatewayCause, WindowCause};
-use crate::model::window::{Phase, PhaseName, SCHEMA};
-use crate::model::{Code, IfName, PodId, Problem, Window};
+use crate::model::window::{Phase, PhaseName, SCHEMA, WindowPod};
+use crate::model::{Code, IfName, PodId, Problem, State, Window};
 use crate::records::stored::Stored;
+use crate::restore::{RestoreState, Restored};
 
 /// The record of a window that is opened now.
 pub(crate) fn opened(id: String, command: &str) -> Window {
@@ -31,9 +32,30 @@ pub(crate) fn opened(id: String, command: &str) -> Window {
         nics: None,
         phases: Vec::new(),
         pods: Vec::new(),
+        unselected: Vec::new(),
         problems: Vec::new(),
         log: None,
     }
+}
+
+/// Counts every running pod that has no interface and no checkpoint, and no longer one that has an interface now.
+pub(crate) fn count_bare(pods: &mut Vec<WindowPod>, restored: &Restored) {
+    if restored.is_unknown() {
+        return;
+    }
+    let found = restored.pods.iter();
+    let bare: Vec<_> = found
+        .filter(|found| found.state == RestoreState::NoCheckpoint)
+        .map(|found| &found.pod.info)
+        .collect();
+    let is_bare = |id: &PodId| bare.iter().any(|info| info.id == *id);
+    pods.retain(|pod| pod.state != Some(State::NoCheckpoint) || is_bare(&pod.info.id));
+    for info in bare {
+        if !pods.iter().any(|pod| pod.info.id == info.id) {
+            pods.push(WindowPod::new(info.clone(), Vec::new()));
+        }
+    }
+    pods.sort_by(|a, b| a.info.id.cmp(&b.info.id));
 }
 
 /// Whether links may have been lost after the netfix that watched for it was killed.

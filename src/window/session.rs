@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::io::SeekFrom;
 use std::path::Path;
-use std::time::Duration;
 
 use crate::clock;
 use crate::gateways::Verified;
@@ -101,12 +100,6 @@ impl WindowSession {
         self.is_saved
     }
 
-    /// How long it is until the deadline starts the unit.
-    pub(crate) fn until_deadline(&self) -> Duration {
-        let at = self.window.deadline_at().unwrap_or_default();
-        Duration::from_millis(at.saturating_sub(self.now()))
-    }
-
     /// Milliseconds since the window's start.
     fn now(&self) -> u64 {
         clock::boottime().saturating_sub(self.window.started_boottime)
@@ -170,6 +163,11 @@ impl WindowSession {
         self.window.pods = pods;
     }
 
+    /// The pods at risk that are not selected, as they are now.
+    pub(crate) fn note_unselected(&mut self, pods: Vec<WindowPod>) {
+        self.window.unselected = pods;
+    }
+
     /// What was observed before COMMAND beside the snapshot.
     pub(crate) fn note_before(
         &mut self,
@@ -230,6 +228,7 @@ impl WindowSession {
 
     /// How a restore left each pod.
     pub(crate) fn note_restored(&mut self, restored: &Restored) {
+        facts::count_bare(&mut self.window.pods, restored);
         for pod in &mut self.window.pods {
             let mut all = restored.pods.iter();
             if let Some(left) = all.find(|left| left.pod.info.id == pod.info.id) {
@@ -282,6 +281,8 @@ impl WindowSession {
             let (verdict, now) = rebuild_check::check(&pod.info, then, namespace, after);
             let (rebuilt, cause) = verdict.recorded(after);
             (pod.fingerprint_after, pod.rebuilt) = (now.map(Sandbox::fingerprint), rebuilt);
+            // Of one that nothing describes it is already said that it lost its network.
+            let cause = cause.filter(|_| pod.state != Some(State::NoCheckpoint));
             problems.extend(cause.map(|cause| cause.error(pod.info.title()).of(&pod.info.id)));
         }
         problems

@@ -257,6 +257,10 @@ impl Scene {
         if !self.lost {
             let mut document = answer("upgrade", 0, self.pods(State::Unknown, State::Unknown));
             document.node.steps = course(self.pods);
+            let pods = self.pods;
+            let verdict =
+                format!("The window would begin: {pods} pods on eth0, eth1 (i40e 2.8.20), node7");
+            document.verdict = Some(verdict);
             document.extra = Some(Extra::DryRun(true));
             return document;
         }

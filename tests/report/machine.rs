@@ -10,7 +10,14 @@ use serde_json::Value;
 
 use crate::schema_file::faults;
 
-pub const NAMES: [&str; 5] = ["well", "troubled", "killed", "pause", "rolled-back"];
+pub const NAMES: [&str; 6] = [
+    "well",
+    "troubled",
+    "killed",
+    "pause",
+    "rolled-back",
+    "selected",
+];
 
 pub fn testdata(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))

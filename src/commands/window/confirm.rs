@@ -30,7 +30,8 @@ fn is_confirmed(shown: &Document) -> io::Result<bool> {
         writeln!(terminal, "{}: {problem}", problem.severity)?;
     }
     let prospect = report::prospect(&shown.node.steps, &shown.pods);
-    write!(terminal, "{prospect}\nContinue? [yes/no] ")?;
+    let verdict = shown.verdict.as_deref().unwrap_or_default();
+    write!(terminal, "{prospect}\n{verdict}\nContinue? [yes/no] ")?;
     terminal.flush()?;
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer)?;

@@ -4,14 +4,15 @@ use crate::cli::UpgradeArgs;
 use crate::commands::common::{Reply, answer};
 use crate::commands::window::{confirm, pause};
 use crate::context::Context;
+use crate::inventory::node;
 use crate::kubelet::unit::UnitToPause;
 use crate::model::problem::WindowCause;
 use crate::refusal::Refusal;
-use crate::report::{self, Document, Exit, Extra};
+use crate::report::{self, Exit};
 use crate::systemd;
 use crate::upgrade::condition::already_done;
 use crate::upgrade::launch::{self, Launched};
-use crate::upgrade::request::{RollbackRequest, UpgradeRequest};
+use crate::upgrade::request::{Accepts, RollbackRequest, UpgradeRequest};
 use crate::upgrade::{driver, preview};
 use crate::window::bus;
 use crate::window::status::WindowStatus;
@@ -19,10 +20,10 @@ use crate::window::status::WindowStatus;
 pub(crate) fn run(args: &UpgradeArgs, context: &mut Context) -> Result<Reply, Refusal> {
     match carry_out(args, context) {
         // A dry run shows a refusal as the answer.
-        Err(refusal) if args.dry_run => Ok(Reply::Document(Document {
-            extra: Some(Extra::DryRun(true)),
-            ..Document::from(refusal)
-        })),
+        Err(refusal) if args.dry_run => {
+            let node = node::node_identity();
+            Ok(Reply::Document(report::no_preview(&node, Err(refusal))))
+        }
         reply => reply,
     }
 }
@@ -35,21 +36,23 @@ fn carry_out(args: &UpgradeArgs, context: &mut Context) -> Result<Reply, Refusal
         && !context.store.has_window_file()
         && let Some(problem) = already_done(args.unless.as_deref(), &args.drivers)?
     {
-        let extra = args.dry_run.then_some(Extra::DryRun(true));
-        let done = answer(Exit::Done, vec![problem], extra);
-        return Ok(Reply::Document(done));
+        return Ok(Reply::Document(if args.dry_run {
+            report::no_preview(&node::node_identity(), Ok(problem))
+        } else {
+            answer(Exit::Done, vec![problem], None)
+        }));
     }
     if args.dry_run || !args.yes {
-        let preview = if args.dry_run {
-            preview::rehearse(&request, context)?
-        } else {
+        if !args.dry_run {
             confirm::check_terminal()?;
-            preview::observe(&request, context)?
-        };
+        }
+        let preview = preview::preview(&request, context)?;
+        if preview.is_refused && !args.dry_run {
+            return Err(preview.problems.into());
+        }
         let shown = report::preview(&request, preview);
         if args.dry_run {
-            let extra = Some(Extra::DryRun(true));
-            return Ok(Reply::Document(Document { extra, ..shown }));
+            return Ok(Reply::Document(shown));
         }
         confirm::opening(&shown)?;
     }
@@ -99,7 +102,11 @@ fn request(args: &UpgradeArgs) -> Result<UpgradeRequest<'_>, Refusal> {
         settle: args.settle,
         keep: args.keep,
         keep_paused: args.keep_paused,
-        force: args.force,
+        accepts: match (args.force, args.repair) {
+            (true, _) => Accepts::Everything,
+            (false, true) => Accepts::Lost,
+            (false, false) => Accepts::Nothing,
+        },
         log_limit: args.log_limit,
         command: &args.command,
         before: args.before.as_deref(),

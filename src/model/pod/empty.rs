@@ -26,6 +26,16 @@ pub struct EmptyNetns {
 }
 
 impl EmptyNetns {
+    /// A namespace that was seen without an interface right before a loss: it lost nothing, unless there is evidence.
+    pub(crate) fn before_loss(identity: NetnsIdentity) -> Self {
+        Self {
+            identity,
+            since: Some(0),
+            seen: Some(SETTLED),
+            accepted: false,
+        }
+    }
+
     /// Whether it was long enough without an interface, or a person said that this is right.
     fn is_settled(&self) -> bool {
         let both = self.since.zip(self.seen);

@@ -50,6 +50,7 @@ pub enum Code {
     NoCarrier,
     NoSpace,
     NotFound,
+    NotSelected,
     OtherBoot,
     OtherMachine,
     ParentMissing,

@@ -104,6 +104,12 @@ pub struct Document {
     pub pods: Vec<PodView>,
     /// Errors, warnings and notes.
     pub problems: Vec<Problem>,
+    /// Whether it is about some of the pods only.
+    #[serde(skip)]
+    pub is_selection: bool,
+    /// `upgrade --dry-run`: whether the window would begin, in a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<String>,
     /// The key of this command.
     #[serde(flatten)]
     pub extra: Option<Extra>,

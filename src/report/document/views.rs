@@ -109,6 +109,9 @@ pub struct CheckView {
     /// How old a checkpoint may be.
     #[serde(skip)]
     pub max_age: Duration,
+    /// Whether it was about some of the pods.
+    #[serde(skip)]
+    pub is_selection: bool,
     /// Steps that a restore would take now, on the host and in all pods.
     pub steps: usize,
     /// Objects of running pods that no restore could bring back; null when nothing was checked.

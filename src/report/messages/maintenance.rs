@@ -1,12 +1,14 @@
 //! Sentences about a window: its record, COMMAND, kubelet and rebuilt pods.
 
+use std::fmt;
+
 use crate::model::problem::{
-    CommandCause, ConditionCause, DetachedCause, HookCause, JobEnd, KubeletCause, RebuildCause,
-    RecordCause, RollbackCause, SystemdCause, WindowCause,
+    AlreadyLost, CommandCause, ConditionCause, DetachedCause, HookCause, JobEnd, KubeletCause,
+    RebuildCause, RecordCause, RollbackCause, SystemdCause, WindowCause,
 };
 use crate::model::text::{count, duration, escape, join};
 use crate::model::window::ContainerChange;
-use crate::report::messages::or_nothing;
+use crate::report::messages::{and, or_nothing};
 
 sentences! {
     WindowCause {
@@ -33,12 +35,53 @@ sentences! {
         Signals { error } => "cannot catch signals: {error}",
         NotRestorable { problems } => "{problems} would prevent a full restore (listed above). Nothing was changed. Use \
             --force to continue anyway" (problems = count(*problems, "problem")),
+        AlreadyLost { lost } => "{lost} (listed above). Nothing was changed. Run `netfix restore` first, or use --repair: then \
+            the window restores them too",
+        RestoresLost { lost } => "{lost}; the window restores {them}" (them = repaired(lost)),
+        NotSelected { pods } => "{many} at risk here but not selected ({names}): COMMAND takes their network too, and this window \
+            would not restore it. Select no pods"
+            (many = verb(pods.len(), "is", "are"), names = and(pods.iter().map(|pod| escape(&pod.title())))),
+        LostUnselected { pods, at_risk } => "{lost} of {risk} that were at risk and not selected lost something ({names}). Run `netfix \
+            restore`" (
+            lost = pods.len(), risk = count(*at_risk, "pod"), names = and(pods.iter().map(|pod| escape(&pod.title())))
+        ),
         NamespaceUnreadable { error } => "{error}",
         Panicked => "netfix failed in this window (a bug: please report it); kubelet is resumed. Run `netfix restore`",
         SilentBefore => "does not answer, as before the window",
         NotProbedBefore => "could not be probed, as before the window",
         TargetSilentBefore => "cannot be reached, as before the window",
     }
+}
+
+impl fmt::Display for AlreadyLost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pods = count(self.pods, "pod");
+        match (self.host, self.pods) {
+            (true, 0) => f.write_str("the host has lost a part of its network already"),
+            (true, _) => write!(f, "the host and {pods} have lost their network already"),
+            (false, 1) => f.write_str("1 pod has lost its network already"),
+            (false, _) => write!(f, "{pods} have lost their network already"),
+        }
+    }
+}
+
+/// What of it the window restores.
+pub(super) fn repaired(lost: &AlreadyLost) -> String {
+    let all = lost.pods + usize::from(lost.host);
+    match (lost.without_checkpoint, all) {
+        (0, 1) => "it".to_owned(),
+        (0, _) => "them".to_owned(),
+        (without, all) if without == all => {
+            "nothing of that, for no checkpoint has what they lost".to_owned()
+        }
+        (without, _) => format!("all but {without}, which have no checkpoint"),
+    }
+}
+
+/// A count of pods with its verb.
+fn verb(pods: usize, one: &str, many: &str) -> String {
+    let verb = if pods == 1 { one } else { many };
+    format!("{} {verb}", count(pods, "pod"))
 }
 
 sentences! {
@@ -69,6 +112,8 @@ sentences! {
         Exited { code } => "failed with exit code {code}",
         Killed { signal } => "killed by signal {signal}",
         NotStarted { error } => "could not be started: {error}",
+        NotInPath => "no program of this name is in PATH (a builtin of the shell needs `sh -c`). Nothing was changed",
+        NotAProgram { error } => "cannot be run: {error}. Nothing was changed",
         EndUnknown => "ended; its exit status is unknown",
         InterruptedUnchanged => "interrupted: nothing was changed",
         InterruptedBefore => "interrupted: COMMAND did not run",
@@ -85,6 +130,8 @@ sentences! {
         InVersion => "in the wanted version (--driver-version): already done, no window is needed",
         UnlessFailed { cause } => "--unless {cause}: cannot determine whether a window is needed. Nothing was changed",
         VersionUnreadable { error } => "cannot read the version of this driver: {error}",
+        NoSuchDriver => "no NIC of this host has this driver, and the kernel has no module of this name. Nothing was changed. Use \
+            --force if COMMAND installs it",
         OtherVersion { running: Some(running), version } => "runs in version {running}, not in {version}"
             (running = escape(running), version = escape(version)),
         OtherVersion { running: None, version } => "is not loaded, or reports no version: it does not run in version \

@@ -2,6 +2,7 @@
 
 use crate::model::text::{count, duration, escape};
 use crate::model::window::command_line;
+use crate::report::messages::maintenance::repaired;
 use crate::report::verb::verify::gateways;
 use crate::report::window::words::reason;
 use crate::window::event::{Budget, Event};
@@ -12,6 +13,8 @@ sentences! {
         Checking => "checking that every pod can be restored",
         TakingSnapshot => "taking a snapshot",
         SnapshotTaken { pods } => "snapshot of {pods} is complete" (pods = count(*pods, "pod")),
+        LateSnapshot { pods } => "{pods} got the network after the snapshot: saved too" (pods = count(*pods, "pod")),
+        RestoresLost(lost) => "{lost}; the window restores {them}" (them = repaired(lost)),
         SilentGateways { count: silent } => "no answer from {gateways} before the upgrade"
             (gateways = count(*silent, "gateway")),
         Running { argv } => "running {argv}" (argv = command_line(argv)),

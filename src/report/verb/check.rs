@@ -13,7 +13,7 @@ use crate::report::document::{
 use crate::report::problems;
 use crate::report::screen::Screen;
 use crate::report::style::{Form, Style, Tone};
-use crate::report::text::{ago, count, join, others};
+use crate::report::text::{ago, count, join, others, pod_noun};
 
 /// Every state that a running pod can have.
 const STATES: [State; 8] = [
@@ -207,7 +207,7 @@ fn coverage(check: &CheckView, total: usize) -> String {
     // New pods are counted beside those that should match.
     let rest = check.pods.iter().filter(|(state, _)| !is_covered(**state));
     let others = others(rest.map(|(state, count)| (*count, state)));
-    let expected = count(total - new, "pod");
+    let expected = count(total - new, pod_noun(check.is_selection));
     format!("{good} of {expected} match a fresh checkpoint{others}")
 }
 

@@ -1,15 +1,17 @@
 //! `upgrade`: the report of the window; of a window that is not opened, what it would do, and to which pods.
 
-use super::pods::sorted;
+use super::pods::{last_line, sorted};
 use super::report::window;
 use super::restore::restore;
 use crate::kubelet::unit::UnitToPause;
+use crate::model::problem::{Cause, WindowCause};
 use crate::model::window::command_line;
-use crate::model::{Exit, State};
+use crate::model::{Code, Exit, IfName, Nic, NodeIdentity, Problem, State};
+use crate::refusal::Refusal;
 use crate::report::document::{Document, Extra, NodeView, PodView};
 use crate::report::screen::Screen;
 use crate::report::style::Style;
-use crate::report::text::{count, duration, escape, lines, list_or_dash};
+use crate::report::text::{count, duration, escape, join, lines, list_or_dash};
 use crate::report::window::view::{ReportView, Standing};
 use crate::upgrade::ledger::Upgraded;
 use crate::upgrade::preview::Preview;
@@ -39,12 +41,14 @@ pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
         Some(Extra::Window(view)) => format!("{}\n", view.id),
         _ if style.is_quiet() => String::new(),
         Some(Extra::Report(view)) => return window(view, style),
-        Some(Extra::DryRun(_)) if document.exit == 0 => {
+        Some(Extra::DryRun(_)) if document.exit == 0 && !document.node.steps.is_empty() => {
             prospect(&document.node.steps, &document.pods)
         }
         _ => String::new(),
     };
-    Screen::new(body, None)
+    let verdict = document.verdict.as_ref();
+    let last = verdict.map(|words| last_line(document, words, style));
+    Screen::new(body, last)
 }
 
 /// So many pods are listed; a screen holds no more.
@@ -75,6 +79,7 @@ pub(crate) fn prospect(course: &[String], pods: &[PodView]) -> String {
 
 /// The document of `upgrade --dry-run`.
 pub(crate) fn preview(request: &UpgradeRequest<'_>, preview: Preview) -> Document {
+    let verdict = Some(verdict(&preview));
     let pods = count(preview.pods.len(), "pod");
     let steps = phases(request, preview.unit.as_deref(), &pods);
     let pod = |pod| PodView::new(pod, State::Unknown);
@@ -87,7 +92,110 @@ pub(crate) fn preview(request: &UpgradeRequest<'_>, preview: Preview) -> Documen
     } else {
         Exit::Done
     };
-    Document::of(node, preview.pods.into_iter().map(pod), preview.problems).exits(exit)
+    Document {
+        verdict,
+        extra: Some(Extra::DryRun(true)),
+        ..Document::of(node, preview.pods.into_iter().map(pod), preview.problems).exits(exit)
+    }
+}
+
+/// The document of a dry run that ended before the check, or found that no window is needed.
+pub(crate) fn no_preview(node: &NodeIdentity, ended: Result<Problem, Refusal>) -> Document {
+    let (exit, words, problems) = match ended {
+        Ok(done) => {
+            let words = "The window would not be opened: the upgrade is already done".to_owned();
+            (Exit::Done, words, vec![done])
+        }
+        Err(Refusal { failed, problems }) => {
+            let exit = if failed { Exit::Failed } else { Exit::Refused };
+            (exit, refused(&problems), problems)
+        }
+    };
+    Document {
+        verdict: Some(words + &on_host(node)),
+        extra: Some(Extra::DryRun(true)),
+        ..Document::of(NodeView::of(node), [], problems).exits(exit)
+    }
+}
+
+/// Whether the window would begin, and for which pods, devices and host.
+fn verdict(preview: &Preview) -> String {
+    let Preview {
+        node,
+        pods,
+        nics,
+        problems,
+        ..
+    } = preview;
+    if preview.is_refused {
+        return refused(problems) + &on_host(node);
+    }
+    let pods = match (pods.len(), nics.is_empty()) {
+        (0, _) => "no pod has an interface on this host's links".to_owned(),
+        (pods, true) => count(pods, "pod"),
+        (pods, false) => format!("{} on {}", count(pods, "pod"), devices(nics)),
+    };
+    let lost = problems.iter().find_map(|problem| match &*problem.cause {
+        Cause::Window(cause @ WindowCause::RestoresLost { .. }) => Some(format!("; {cause}")),
+        _ => None,
+    });
+    let host = on_host(node);
+    format!(
+        "The window would begin: {pods}{host}{}",
+        lost.unwrap_or_default()
+    )
+}
+
+/// What a window would be refused for.
+fn refused(problems: &[Problem]) -> String {
+    let (mut others, mut lost) = (0, None);
+    let is_lost = |code| matches!(code, Code::Degraded | Code::CheckpointMissing);
+    for problem in problems.iter().filter(|problem| problem.is_error()) {
+        match &*problem.cause {
+            Cause::Window(WindowCause::AlreadyLost { lost: found }) => {
+                lost = Some(found.to_string());
+            }
+            // It counts the others.
+            Cause::Window(WindowCause::NotRestorable { .. }) => {}
+            cause if is_lost(cause.code()) => {}
+            _ => others += 1,
+        }
+    }
+    let others = (others > 0).then(|| count(others, "problem"));
+    let reasons = join(others.into_iter().chain(lost), ", ");
+    let reasons = if reasons.is_empty() {
+        count(problems.len(), "problem")
+    } else {
+        reasons
+    };
+    format!("The window would be refused: {reasons}")
+}
+
+fn on_host(node: &NodeIdentity) -> String {
+    let name = node.hostname.as_deref().map(escape);
+    name.map_or_else(String::new, |name| format!(", {name}"))
+}
+
+/// The devices, those with the same driver together: `eth0, eth1 (i40e 2.8.20)`.
+fn devices(nics: &[Nic]) -> String {
+    let mut groups: Vec<(String, Vec<&IfName>)> = Vec::new();
+    for nic in nics {
+        let known = [nic.driver.as_deref(), nic.version.as_deref()];
+        let driver = join(known.into_iter().flatten().map(escape), " ");
+        match groups.iter_mut().find(|(known, _)| *known == driver) {
+            Some((_, names)) => names.push(&nic.name),
+            None => groups.push((driver, vec![&nic.name])),
+        }
+    }
+    let groups = groups.into_iter().map(|(driver, names)| {
+        let driver = if driver.is_empty() {
+            driver
+        } else {
+            format!(" ({driver})")
+        };
+        join(names, ", ") + &driver
+    });
+    join(groups, " and ")
 }
 
 /// The phases, one line each.

@@ -7,11 +7,11 @@ use crate::report::answered::{Answered, answers};
 use crate::report::document::{Document, NodeView, PodView};
 use crate::report::screen::Screen;
 use crate::report::style::Style;
-use crate::report::text::{join, or_dash, others, part, round_trip};
+use crate::report::text::{join, or_dash, others, part_of, pod_noun, round_trip};
 use crate::window::event::Reached;
 
 /// The document.
-pub(crate) fn verify(verified: Verified) -> Document {
+pub(crate) fn verify(verified: Verified, is_selection: bool) -> Document {
     let problems = verified.all_problems();
     let pod = |one: VerifiedPod| PodView {
         gateways: one.answers.gateways,
@@ -24,7 +24,10 @@ pub(crate) fn verify(verified: Verified) -> Document {
         ..NodeView::of(&verified.node)
     };
     let document = Document::of(node, verified.pods.into_iter().map(pod), problems);
-    document.judged()
+    Document {
+        is_selection,
+        ..document.judged()
+    }
 }
 
 pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
@@ -100,6 +103,7 @@ fn words(document: &Document) -> String {
         without: count_in(document, |state| state == State::NoGateway),
         unknown: count_in(document, |state| state == State::Unknown),
         has_targets: has_targets(document),
+        is_selection: document.is_selection,
     })
 }
 
@@ -112,6 +116,7 @@ pub(in crate::report) fn gateways(reached: &Reached) -> String {
         without,
         unknown,
         has_targets,
+        is_selection,
     } = *reached;
     let bad = total - reachable - without - unknown;
     let others = others([
@@ -125,7 +130,7 @@ pub(in crate::report) fn gateways(reached: &Reached) -> String {
         _ => ("their", "reach"),
     };
     let host = host_gateways(host).unwrap_or_default();
-    let pods = part(reachable, total);
+    let pods = part_of(reachable, total, pod_noun(is_selection));
     let what = if has_targets {
         "gateways and targets"
     } else {

@@ -18,6 +18,8 @@ pub enum Ending {
     Open,
     /// Everything was done, and every pod is back.
     Well,
+    /// Every selected pod is back, and no other pod at risk has lost anything.
+    SelectionWell,
     /// Some pod is not back, does not reach a gateway, or was rebuilt.
     PodsAffected,
     /// Every pod is back, after a rollback.
@@ -56,7 +58,10 @@ impl Ending {
             Some(4) => Self::Refused,
             _ if window.run.as_ref().is_some_and(has_failed) => Self::CommandFailed,
             _ if is_still_paused(window) => Self::Failed,
-            Some(0) if pods.unknown + pods.rebuilt_unknown > 0 => Self::Unknown,
+            Some(0) if pods.unknown + pods.rebuilt_unknown + pods.unselected_unknown > 0 => {
+                Self::Unknown
+            }
+            Some(0) if pods.unselected > 0 => Self::SelectionWell,
             Some(0) => Self::Well,
             Some(_) => Self::Failed,
         }
@@ -67,6 +72,7 @@ impl Ending {
         match self {
             Self::Open => "Open",
             Self::Well => "All well",
+            Self::SelectionWell => "Selected pods well",
             Self::PodsAffected => "Pods affected",
             Self::RolledBack => "Rolled back",
             Self::CommandFailed => "COMMAND failed",
@@ -86,6 +92,7 @@ impl Ending {
             | Self::CommandFailed
             | Self::Interrupted
             | Self::Refused
+            | Self::SelectionWell
             | Self::Unknown => Tone::Warning,
         }
     }
@@ -157,6 +164,12 @@ pub struct PodCounts {
     pub unknown: usize,
     /// Pods that were not checked for a rebuild.
     pub rebuilt_unknown: usize,
+    /// Other pods, which were at risk and not selected.
+    pub unselected: usize,
+    /// Those of them that have lost something.
+    pub unselected_lost: usize,
+    /// Those of them of which nothing is known.
+    pub unselected_unknown: usize,
 }
 
 impl PodCounts {
@@ -164,6 +177,10 @@ impl PodCounts {
         let pods = || window.pods.iter();
         let outcomes: Vec<PodOutcome> = pods().map(|pod| PodOutcome::of(window, pod)).collect();
         let count = |outcome| outcomes.iter().filter(|one| **one == outcome).count();
+        let unselected = |is_it: fn(Option<State>) -> bool| {
+            let others = window.unselected.iter();
+            others.filter(|pod| is_it(pod.state)).count()
+        };
         Self {
             total: window.pods.len(),
             back: count(PodOutcome::Back),
@@ -171,12 +188,15 @@ impl PodCounts {
             rebuilt: count(PodOutcome::Rebuilt),
             unknown: count(PodOutcome::Unknown),
             rebuilt_unknown: pods().filter(|pod| pod.rebuilt.is_none()).count(),
+            unselected: window.unselected.len(),
+            unselected_lost: unselected(|state| state == Some(State::Degraded)),
+            unselected_unknown: unselected(|state| matches!(state, None | Some(State::Unknown))),
         }
     }
 
-    /// Pods that are not back or were rebuilt.
+    /// Pods that are not back or were rebuilt, selected or not.
     pub(super) fn affected(&self) -> usize {
-        self.not_back + self.rebuilt
+        self.not_back + self.rebuilt + self.unselected_lost
     }
 }
 
@@ -189,9 +209,19 @@ impl fmt::Display for PodCounts {
             rebuilt,
             unknown,
             rebuilt_unknown,
+            unselected,
+            unselected_lost,
+            unselected_unknown,
         } = *self;
         let known = total.saturating_sub(unknown);
-        let pods = count(total, "pod");
+        let pods = count(
+            total,
+            if unselected > 0 {
+                "selected pod"
+            } else {
+                "pod"
+            },
+        );
         match known {
             0 => write!(f, "cannot determine whether {pods} came back")?,
             _ => write!(f, "{back} of {pods} back")?,
@@ -204,9 +234,19 @@ impl fmt::Display for PodCounts {
         }
         let checked = total.saturating_sub(rebuilt_unknown);
         match (rebuilt, checked) {
-            (_, 0) => f.write_str("; cannot determine whether a pod was rebuilt"),
-            (0, _) => write!(f, "; no pod was rebuilt ({checked} of {total} checked)"),
-            (_, _) => write!(f, "; {rebuilt} rebuilt ({checked} of {total} checked)"),
+            (_, 0) => f.write_str("; cannot determine whether a pod was rebuilt")?,
+            (0, _) => write!(f, "; no pod was rebuilt ({checked} of {total} checked)")?,
+            (_, _) => write!(f, "; {rebuilt} rebuilt ({checked} of {total} checked)")?,
+        }
+        if unselected == 0 {
+            return Ok(());
+        }
+        write!(f, "; not selected: {} at risk", count(unselected, "pod"))?;
+        match (unselected_lost, unselected_unknown) {
+            (0, 0) => f.write_str(", none has lost anything"),
+            (lost, 0) => write!(f, ", {lost} lost something"),
+            (0, unknown) => write!(f, ", {unknown} unknown"),
+            (lost, unknown) => write!(f, ", {lost} lost something, {unknown} unknown"),
         }
     }
 }

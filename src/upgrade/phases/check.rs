@@ -1,5 +1,6 @@
 //! The check: could netfix restore every pod?
 
+use std::collections::BTreeSet;
 use std::thread;
 use std::time::Duration;
 
@@ -7,39 +8,58 @@ use crate::check::{self, Check};
 use crate::context::Context;
 use crate::inventory::Inventory;
 use crate::inventory::look::Look;
-use crate::model::problem::{Cause, WindowCause};
+use crate::model::problem::{AlreadyLost, Cause, WindowCause};
 use crate::model::{Code, Problem};
 use crate::progress::Listener;
 use crate::refusal::Refusal;
 use crate::snapshot::{Captured, SECOND_LOOK, capture};
 use crate::upgrade::baseline::LeftOut;
+use crate::upgrade::condition::unknown_drivers;
+use crate::upgrade::programs;
 use crate::upgrade::request::UpgradeRequest;
+use crate::upgrade::unselected::Unselected;
 
 /// What one observation of the machine found before the first change.
 pub(crate) struct Preflight {
     /// What a restore could not put back, and what the snapshot does not cure.
     pub blockers: Blockers,
     pub left_out: LeftOut,
+    /// The pods at risk that are not selected.
+    pub unselected: Unselected,
     /// The snapshot, not written yet.
     pub captured: Captured,
     /// The pods, which are not read again.
     pub inventory: Inventory,
 }
 
-/// Observes the machine, and once more where what a pod has lost may be gone a moment later. What cannot be queried or written
-/// is an error: --force does not help there.
+/// Finds the programs, then observes the machine, and once more where what a pod has lost may be gone a moment later. What
+/// cannot be queried or written is an error: --force does not help there.
 pub(crate) fn run(
     request: &UpgradeRequest<'_>,
     context: &mut Context,
 ) -> Result<Preflight, Refusal> {
+    let mut missing = programs::missing(request);
+    if !request.is_forced() {
+        missing.extend(unknown_drivers(request.drivers));
+    }
+    if !missing.is_empty() {
+        return Err(missing.into());
+    }
     let mut looks = 0;
-    loop {
+    let mut found = loop {
         let found = observe(request, context, &mut looks)?;
         if looks > 1 || !found.captured.has_degraded() {
-            return Ok(found);
+            break found;
         }
         thread::sleep(SECOND_LOOK);
-    }
+    };
+    found.unselected = Unselected::find(request, &mut found.inventory, &context.store)?;
+    let problem = found.unselected.problem();
+    found
+        .blockers
+        .0
+        .extend(problem.map(|problem| (Bearing::Object, problem)));
+    Ok(found)
 }
 
 /// Observes the machine as often as the check needs it; counts the observations.
@@ -77,6 +97,7 @@ fn observe(
     Ok(Preflight {
         blockers,
         left_out: LeftOut::new(checked.left_out),
+        unselected: Unselected::default(),
         captured,
         inventory,
     })
@@ -91,7 +112,9 @@ enum Bearing {
     Object,
     /// Several pods claim this. It stops nothing: with an address of its neighbours a pod could prevent every window.
     Claim,
-    /// The snapshot that follows removes it, or the restore.
+    /// A pod or the host has lost its network already: --repair and --force accept it, and the window restores it.
+    Lost,
+    /// The snapshot that follows removes it.
     Cured,
 }
 
@@ -110,6 +133,8 @@ impl Bearing {
                 | Code::Unwritable,
                 _,
             ) => Self::Final,
+            (Code::Degraded, _) => Self::Lost,
+            // The snapshot knows which pods without an interface should have one.
             (
                 Code::CheckpointMissing
                 | Code::CheckpointStale
@@ -120,7 +145,6 @@ impl Bearing {
                 | Code::NetnsReplaced
                 | Code::PodReplaced
                 | Code::Drift
-                | Code::Degraded
                 | Code::WindowOpen,
                 _,
             ) => Self::Cured,
@@ -132,8 +156,8 @@ impl Bearing {
         match (problem.code(), &*problem.cause) {
             (_, Cause::Conflict(cause)) if cause.is_claim() => Self::Claim,
             (Code::NoSpace | Code::Unwritable, _) => Self::Final,
-            // The restore of this window repairs a degraded pod.
-            (Code::Degraded, _) => Self::Cured,
+            (Code::Degraded, _) => Self::Lost,
+            (Code::CheckpointMissing, _) if problem.pod.is_some() => Self::Lost,
             _ => Self::Object,
         }
     }
@@ -162,33 +186,66 @@ impl Blockers {
         let known = self.0.len();
         for problem in problems.into_iter().filter(Problem::is_error) {
             let bearing = Bearing::of_snapshot(&problem);
-            let mut found = self.0[..known].iter();
-            if bearing != Bearing::Cured && !found.any(|(_, one)| *one == problem) {
+            let is_known = self.0[..known].iter().any(|(of, one)| match bearing {
+                // The check has said what this pod has lost.
+                Bearing::Lost => *of == Bearing::Lost && one.pod == problem.pod,
+                _ => *one == problem,
+            });
+            if bearing != Bearing::Cured && !is_known {
                 self.0.push((bearing, problem));
             }
         }
     }
 
     /// Whether they let the window begin.
-    pub(crate) fn may_pass(&self, force: bool) -> bool {
+    pub(crate) fn may_pass(&self, request: &UpgradeRequest<'_>) -> bool {
         let is = |wanted| self.0.iter().any(|(bearing, _)| *bearing == wanted);
-        !is(Bearing::Final) && (force || !is(Bearing::Object))
+        !is(Bearing::Final)
+            && (request.is_forced() || !is(Bearing::Object))
+            && (request.restores_lost() || !is(Bearing::Lost))
     }
 
-    /// Stops the window for an object that netfix could not restore, unless --force accepts it; then that is a warning.
-    pub(crate) fn gate(self, force: bool) -> Result<Vec<Problem>, Refusal> {
+    /// What has lost its network already.
+    pub(crate) fn lost(&self) -> Option<AlreadyLost> {
+        let lost = || {
+            self.0
+                .iter()
+                .filter(|(bearing, _)| *bearing == Bearing::Lost)
+        };
+        let pods = |code: Option<Code>| {
+            let of_code = lost().filter(|(_, one)| code.is_none_or(|code| one.code() == code));
+            let pods: BTreeSet<_> = of_code.filter_map(|(_, one)| one.pod.as_ref()).collect();
+            pods.len()
+        };
+        let found = AlreadyLost {
+            host: lost().any(|(_, problem)| problem.pod.is_none()),
+            pods: pods(None),
+            without_checkpoint: pods(Some(Code::CheckpointMissing)),
+        };
+        lost().next().map(|_| found)
+    }
+
+    /// Stops the window for an object that netfix could not restore, unless --force accepts it, and for what is lost already,
+    /// unless --repair or --force does; then that is a warning.
+    pub(crate) fn gate(self, request: &UpgradeRequest<'_>) -> Result<Vec<Problem>, Refusal> {
         if let Some((_, problem)) = self.0.iter().find(|one| one.0 == Bearing::Final) {
             return Err(problem.clone().into());
         }
-        let passes = self.may_pass(force);
+        let (passes, lost) = (self.may_pass(request), self.lost());
         let objects = self.0.iter().filter(|one| one.0 == Bearing::Object).count();
         let problems = self.0.into_iter().map(|(_, problem)| problem);
         if passes {
-            return Ok(problems.map(Problem::demoted).collect());
+            let lost = lost.map(|lost| WindowCause::RestoresLost { lost }.warning("upgrade"));
+            return Ok(problems.map(Problem::demoted).chain(lost).collect());
         }
-        let cause = WindowCause::NotRestorable { problems: objects };
-        let mut problems: Vec<Problem> = problems.collect();
-        problems.push(cause.error("upgrade"));
-        Err(problems.into())
+        let lost = lost.filter(|_| !request.restores_lost());
+        let lost = lost.map(|lost| WindowCause::AlreadyLost { lost }.error("upgrade"));
+        let objects = (objects > 0 && !request.is_forced())
+            .then(|| WindowCause::NotRestorable { problems: objects }.error("upgrade"));
+        Err(problems
+            .chain(lost)
+            .chain(objects)
+            .collect::<Vec<_>>()
+            .into())
     }
 }

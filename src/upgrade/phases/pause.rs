@@ -3,6 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::clock::boottime;
 use crate::kubelet::{deadline, pause, unit};
 use crate::model::problem::KubeletCause;
 use crate::model::window::PhaseName;
@@ -86,7 +87,10 @@ pub(crate) fn hold(ledger: &mut Ledger, store: &Store) -> Result<Option<Window>,
         session, signals, ..
     } = ledger;
     session.guard = None;
-    let until = Instant::now() + session.until_deadline();
+    let window = session.window();
+    let deadline = window.started_boottime + window.deadline_at().unwrap_or_default();
+    let left = Duration::from_millis(deadline.saturating_sub(boottime()));
+    let until = Instant::now() + left;
     let mut resumed = None;
     while resumed.is_none() && Instant::now() < until && !signals.interrupted() {
         thread::sleep(INTERVAL);

@@ -16,12 +16,14 @@ use crate::upgrade::baseline::{Baseline, LeftOut};
 use crate::upgrade::ledger::Ledger;
 use crate::upgrade::phases::rollback::NetworkAfter;
 use crate::upgrade::request::UpgradeRequest;
+use crate::upgrade::unselected::Unselected;
 use crate::window::event::Event;
 
 /// The pods' network in a window.
 pub(crate) struct PodNetwork {
     pub baseline: Baseline,
-    left_out: LeftOut,
+    pub left_out: LeftOut,
+    pub unselected: Unselected,
     /// As far as a rollback depends on it.
     pub after: NetworkAfter,
     /// Since the last restore.
@@ -32,10 +34,11 @@ pub(crate) struct PodNetwork {
 
 impl PodNetwork {
     /// Nothing was restored yet.
-    pub(crate) fn new(baseline: Baseline, left_out: LeftOut) -> Self {
+    pub(crate) fn new(baseline: Baseline, left_out: LeftOut, unselected: Unselected) -> Self {
         Self {
             baseline,
             left_out,
+            unselected,
             after: NetworkAfter::default(),
             losses: LossWatch::start(&[]),
             recovered: BTreeSet::new(),

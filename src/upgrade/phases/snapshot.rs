@@ -54,20 +54,7 @@ pub(crate) fn write(
 }
 
 fn pod(PodSnapshot { pod, .. }: PodSnapshot) -> WindowPod {
-    WindowPod {
-        info: pod.info,
-        before: pod.interfaces,
-        after: None,
-        state: None,
-        steps: 0,
-        lost: None,
-        answered: None,
-        gateways: Vec::new(),
-        targets: Vec::new(),
-        fingerprint_before: None,
-        fingerprint_after: None,
-        rebuilt: None,
-    }
+    WindowPod::new(pod.info, pod.interfaces)
 }
 
 /// The machine before COMMAND.

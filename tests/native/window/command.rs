@@ -51,14 +51,16 @@ fn a_command_ended_by_a_signal_is_reported_with_the_signal() {
 }
 
 #[test]
-fn a_command_that_cannot_be_executed_is_reported_with_the_reason() {
+fn a_command_that_disappears_before_it_is_run_is_reported_with_the_reason() {
     let node = Node::new();
     let scene = Scene::new(&node);
-    let missing = scene.path("missing").display().to_string();
-    let run = scene.upgrade("-o json", &missing).exits(1).names(
+    let command = scene.reload();
+    let remove = scene.script("remove", &format!("rm {command}"));
+    let options = format!("-o json --before {remove}");
+    let run = scene.upgrade(&options, &command).exits(1).names(
         "command-failed",
         "",
-        &["No such file or directory", &missing],
+        &["No such file or directory", &command],
     );
     assert_only_the_command_failed(&scene, run);
     let [exit, signal, error] = run_of(&scene);

@@ -1,13 +1,16 @@
 //! A dry run predicts the window: it ends with the exit code and the problems with which the window is refused, and changes
 //! nothing.
 
+use std::fs;
+
 use nix::sys::signal::Signal;
 
 use super::refused::with_program;
-use super::scene::{KUBELET, Scene};
+use super::scene::{KUBELET, Scene, quick};
 use super::units::{PLAIN, install};
 use crate::common::disk::Disk;
-use crate::common::{Node, ReportedProblem, Run};
+use crate::common::systemd::PACKAGES;
+use crate::common::{Node, ReportedProblem, Run, tool};
 
 /// COMMAND of these windows leaves a mark.
 fn words(scene: &Scene<'_>, options: &str) -> String {
@@ -25,6 +28,11 @@ fn dry_run(scene: &Scene<'_>, options: &str) -> Run {
     scene.assert_runs(KUBELET);
     assert_eq!(run.json()["dry_run"], true, "{}", run.transcript());
     run
+}
+
+/// The last line of the answer.
+fn last_line(run: &Run) -> &str {
+    run.out.lines().last().unwrap_or_default()
 }
 
 /// The dry run has this error, and the window is refused with the same problems.
@@ -55,7 +63,7 @@ fn an_object_that_no_restore_could_bring_back_refuses_the_dry_run_too() {
         let forced = dry_run(&scene, "--force").exits(0).errors(&[]);
         forced.names("unsupported", scene.pods[0].name(), &["filter bpf"]);
         let other = scene.pods[1].ns.path();
-        let run = dry_run(&scene, &format!("--netns {}", other.display())).exits(0);
+        let run = dry_run(&scene, &format!("--force --netns {}", other.display())).exits(0);
         assert_eq!(run.json()["pods"].as_array().map(Vec::len), Some(1));
     }
 }
@@ -65,7 +73,8 @@ fn a_refused_dry_run_says_why_and_lists_no_phases() {
     let node = Node::new();
     let scene = with_program(&node);
     let run = scene.netfix("upgrade --dry-run -- true").exits(4);
-    assert!(run.out.is_empty(), "{}", run.transcript());
+    assert_eq!(run.out.lines().count(), 1, "{}", run.transcript());
+    let run = run.stdout_has(&["The window would be refused: 1 problem, "]);
     run.stderr_has(&[scene.pods[0].name(), "filter bpf", "--force"]);
 }
 
@@ -118,15 +127,126 @@ fn a_held_lock_refuses_the_dry_run_too() {
 }
 
 #[test]
-fn a_paused_kubelet_and_a_degraded_pod_do_not_refuse_a_dry_run() {
+fn a_paused_kubelet_does_not_refuse_a_dry_run() {
     let node = Node::new();
     let scene = Scene::new(&node);
     scene.netfix("snapshot").exits(0);
-    scene.pods[0].ip("link del eth0");
-    dry_run(&scene, "").exits(0).errors(&[]);
     scene.netfix("pause").exits(0);
     let run = scene.netfix("upgrade --dry-run -- true").exits(0);
     run.errors(&[]).warnings(&[("window-open", "")]);
     scene.assert_held(KUBELET);
     scene.netfix("resume").exits(0);
+}
+
+#[test]
+fn pods_that_are_lost_already_refuse_the_window_unless_it_is_to_repair_them() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    scene.netfix("snapshot").exits(0);
+    scene.pods[0].ip("link del eth0");
+    let lost = ("degraded", scene.pods[0].name());
+    predicts(&scene, "", lost);
+    let run = scene.netfix("upgrade --dry-run -- true").exits(4);
+    assert!(
+        last_line(&run)
+            .starts_with("The window would be refused: 1 pod has lost its network already, "),
+        "{}",
+        run.transcript()
+    );
+    run.errors(&[lost, ("degraded", "")]);
+    for options in ["--force", "--repair"] {
+        let run = dry_run(&scene, options).exits(0).errors(&[]);
+        run.warnings(&[lost, ("degraded", "")]);
+    }
+    let run = scene.netfix("upgrade --dry-run --repair -- true").exits(0);
+    let last = last_line(&run);
+    assert!(
+        last.starts_with("The window would begin: 1 pod on eth0 (veth 1.0), ")
+            && last.ends_with("; 1 pod has lost its network already; the window restores it"),
+        "{}",
+        run.transcript()
+    );
+    let run = scene.upgrade("--repair", &scene.reload()).exits(0);
+    run.stderr_has(&["1 pod has lost its network already; the window restores it"])
+        .stdout_has(&["All well: 2 of 2 pods back"]);
+    scene.assert_whole();
+    let problems = scene.record()["problems"].to_string();
+    assert!(problems.contains("the window restores it"), "{problems}");
+}
+
+#[test]
+fn a_pod_that_lost_what_no_checkpoint_has_is_lost_already_too() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    scene.netfix("snapshot").exits(0);
+    let fresh = quick(node.pod("fresh")).simple();
+    scene.machine.adopt(&fresh.ns);
+    node.ns.ip("link del eth0");
+    scene.load_driver();
+    predicts(&scene, "", ("checkpoint-missing", fresh.name()));
+    // It stays without network, and the window says so.
+    let run = scene.upgrade("--repair", &scene.reload()).exits(5);
+    assert!(!fresh.has_eth0());
+    run.stdout_has(&["Pods affected: 2 of 3 pods back, 1 not back"]);
+    scene.assert_networks();
+}
+
+#[test]
+fn the_last_line_names_the_pods_the_devices_with_their_drivers_and_the_host() {
+    let node = Node::new();
+    let pods = vec![
+        quick(node.pod("web")).simple(),
+        quick(node.pod_on_other_nic("aside")),
+    ];
+    let scene = Scene::with_pods(&node, pods);
+    scene.machine.start_kubelet(PACKAGES);
+    let name = tool::run(scene.machine.exec("hostname").arg("-s"));
+    for (options, on) in [
+        ("", "2 pods on eth0 (veth 1.0) and other (vxlan 0.1)"),
+        ("--device eth0", "1 pod on eth0 (veth 1.0)"),
+    ] {
+        let run = scene.netfix(&format!("upgrade --dry-run {options} -- true"));
+        let run = run.exits(0);
+        let expected = format!("The window would begin: {on}, {}", name.trim());
+        assert_eq!(last_line(&run), expected, "{}", run.transcript());
+        let words = format!("upgrade --dry-run {options} -o json -- true");
+        let document = scene.netfix(&words).exits(0).json();
+        assert_eq!(document["verdict"], expected.as_str());
+    }
+}
+
+#[test]
+fn programs_and_drivers_that_do_not_exist_refuse_the_window() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let kubelet = scene.touchable();
+    let plain = scene.path("plain").display().to_string();
+    fs::write(&plain, "#!/bin/sh\n").expect("a file");
+    let script = format!("sh {}", scene.path("missing").display());
+    for (options, command, named) in [
+        ("", "no-such-program", "no-such-program"),
+        ("", "export A=1", "export"),
+        ("", "/nowhere/program", "/nowhere/program"),
+        ("", &*plain, &*plain),
+        ("", "/etc", "/etc"),
+        ("", &*script, "missing"),
+        ("--driver-version i41e=1", "true", "i41e"),
+        (
+            "--driver-version veth=2.0 --driver-version no-such=1",
+            "true",
+            "no-such",
+        ),
+    ] {
+        for how in ["--dry-run", "--yes --foreground"] {
+            let run = scene.netfix(&format!("upgrade {how} {options} -- {command}"));
+            let run = run.exits(4).stderr_has(&["error: not-found", named]);
+            run.lacks("All well");
+        }
+    }
+    let run = scene.netfix("upgrade --dry-run --driver-version veth=2.0 -- true");
+    run.exits(0);
+    scene
+        .netfix("upgrade --dry-run --force --driver-version i41e=1 -- true")
+        .exits(0);
+    scene.assert_untouched(&kubelet);
 }

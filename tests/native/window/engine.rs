@@ -171,7 +171,7 @@ fn what_is_not_done_opens_one_and_the_driver_must_run_in_the_wanted_version() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let reload = scene.reload();
-    let options = "-o json --unless false --driver-version veth=2.0 --driver-version none=1";
+    let options = "-o json --unless false --driver-version veth=2.0 --driver-version vxlan=0";
     let run = scene.netfix(&hasty(options, &reload)).exits(1);
     run.errors(&[("driver-version", ""), ("driver-version", "")]);
     assert_eq!(scene.record()["exit"], 1);

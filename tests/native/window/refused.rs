@@ -60,13 +60,17 @@ fn force_runs_the_window_and_reports_what_is_missing() {
 }
 
 #[test]
-fn pods_outside_the_selection_do_not_stop_the_window() {
+fn an_object_of_a_pod_outside_the_selection_does_not_stop_the_window() {
     let node = Node::new();
     let scene = with_program(&node);
     let netns = scene.pods[1].ns.path();
     let run = scene
-        .upgrade(&format!("--netns {} -o json", netns.display()), "true")
-        .exits(0);
+        .upgrade(
+            &format!("--force --netns {} -o json", netns.display()),
+            "true",
+        )
+        .exits(0)
+        .has_no("unsupported");
     assert_eq!(
         run.json()["pods"].as_array().map(Vec::len),
         Some(1),

@@ -15,11 +15,13 @@ def message(code, document):
     if code == 0 and not computed:
         if already_done(document):
             return "already done: no window is needed"
-        return "the window would begin" if document.get("dry_run") else "the window is open"
+        return document.get("verdict") or "the window is open"
     if computed.get("sentence") and code != 124:
         return computed["sentence"]
     first = texts[0] if texts else "exit code %s" % code
     more = " (and %s more)" % (len(texts) - 1) if len(texts) > 1 else ""
+    if document.get("verdict"):
+        return "%s: %s%s" % (document["verdict"], first, more)
     return "%s%s%s" % ("refused, nothing was changed: " if code == 4 else "", first, more)
 
 

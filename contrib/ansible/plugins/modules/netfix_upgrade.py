@@ -63,8 +63,12 @@ options:
   settle:
     description: How long the window watches for rebuilt pods after the start of kubelet, such as C(30s).
     type: str
+  repair:
+    description: Restore pods that have lost their network already too. Without this they refuse the window.
+    type: bool
+    default: false
   force:
-    description: Continue even if some pods cannot be restored.
+    description: Continue even if some pods cannot be restored, are lost already, or are at risk and not selected.
     type: bool
     default: false
   extra_args:
@@ -209,6 +213,7 @@ ARGUMENTS = dict(
     max_lost=dict(type="int"),
     device=dict(type="list", elements="str"),
     pause=dict(type="bool", default=True),
+    repair=dict(type="bool", default=False),
     force=dict(type="bool", default=False),
     extra_args=dict(type="list", elements="str", default=[]),
     executable=dict(type="str", default="netfix"),
@@ -267,8 +272,9 @@ def upgrade_words(module, first):
         words += ["--device", device]
     if not params["pause"]:
         words.append("--no-pause")
-    if params["force"]:
-        words.append("--force")
+    for name in ("repair", "force"):
+        if params[name]:
+            words.append("--" + name)
     command = params["argv"] or ["sh", "-c", params["cmd"]]
     return words + params["extra_args"] + ["--"] + command
 

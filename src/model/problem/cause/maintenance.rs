@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{Cause, causes};
+use crate::model::PodInfo;
 use crate::model::window::ContainerChange;
 
 causes! {
@@ -22,12 +23,27 @@ causes! {
         NotConfirmed => Interrupted,
         Signals { error: String } => Failed,
         NotRestorable { problems: usize } => Unsupported,
+        AlreadyLost { lost: AlreadyLost } => Degraded,
+        RestoresLost { lost: AlreadyLost } => Degraded,
+        NotSelected { pods: Vec<PodInfo> } => NotSelected,
+        LostUnselected { pods: Vec<PodInfo>, at_risk: usize } => Degraded,
         NamespaceUnreadable { error: String } => Unreadable,
         Panicked => Failed,
         SilentBefore => GatewayUnreachable,
         NotProbedBefore => GatewayUnknown,
         TargetSilentBefore => TargetUnreachable,
     }
+}
+
+/// What has lost its network before a window.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AlreadyLost {
+    /// Whether the host has lost something.
+    pub host: bool,
+    /// The number of pods.
+    pub pods: usize,
+    /// How many of them have no usable checkpoint.
+    pub without_checkpoint: usize,
 }
 
 causes! {
@@ -58,6 +74,8 @@ causes! {
         Exited { code: i32 } => CommandFailed,
         Killed { signal: i32 } => CommandFailed,
         NotStarted { error: String } => CommandFailed,
+        NotInPath => NotFound,
+        NotAProgram { error: String } => NotFound,
         EndUnknown => CommandFailed,
         InterruptedUnchanged => Interrupted,
         InterruptedBefore => Interrupted,
@@ -75,6 +93,7 @@ causes! {
         InVersion => AlreadyDone,
         UnlessFailed { cause: CommandCause } => CommandFailed,
         VersionUnreadable { error: String } => Unreadable,
+        NoSuchDriver => NotFound,
         OtherVersion { running: Option<String>, version: String } => DriverVersion,
     }
 }

@@ -9,8 +9,8 @@ use super::{Code, Object, Problem, Severity};
 
 pub use files::{CheckCause, FleetCause, SnapshotCause, StoreCause, StoreEffect, UsageCause};
 pub use maintenance::{
-    CommandCause, ConditionCause, DetachedCause, HookCause, JobEnd, KubeletCause, RebuildCause,
-    RecordCause, RollbackCause, SystemdCause, WindowCause,
+    AlreadyLost, CommandCause, ConditionCause, DetachedCause, HookCause, JobEnd, KubeletCause,
+    RebuildCause, RecordCause, RollbackCause, SystemdCause, WindowCause,
 };
 pub use network::{
     ClaimHolder, ConflictCause, GatewayCause, Others, PlanCause, RestoreCause, Title,

@@ -1,0 +1,179 @@
+//! The running pods that COMMAND cuts off and that the user did not select: the window does not restore them, and no word about it
+//! may leave them out.
+
+use std::collections::BTreeSet;
+
+use crate::inventory::Inventory;
+use crate::inventory::pods::observe_pods;
+use crate::matching::Selection;
+use crate::matching::at_risk::{self, PodDrivers};
+use crate::model::net::stack;
+use crate::model::problem::WindowCause;
+use crate::model::text::join;
+use crate::model::window::WindowPod;
+use crate::model::{
+    IfName, Interface, NetState, NetnsIdentity, NodeIdentity, PodInfo, Problem, StackLink, State,
+    Window, interfaces,
+};
+use crate::plan::snapshot_quality;
+use crate::records::stored::{Stored, load};
+use crate::refusal::Refusal;
+use crate::store::Store;
+use crate::upgrade::request::UpgradeRequest;
+
+/// The pods at risk that are not selected.
+#[derive(Debug, Default)]
+pub(crate) struct Unselected {
+    pods: Vec<UnselectedPod>,
+    /// The devices of the host under them.
+    devices: BTreeSet<IfName>,
+}
+
+#[derive(Debug)]
+struct UnselectedPod {
+    info: PodInfo,
+    interfaces: Vec<Interface>,
+    /// Its namespace and what it is to have; `None` where that is not known.
+    known: Option<(NetnsIdentity, NetState)>,
+    /// As it was observed last after COMMAND.
+    state: Option<State>,
+}
+
+impl Unselected {
+    /// Compares the selected pods with all that run. A pod that has lost its network already is at risk by its checkpoint.
+    pub(crate) fn find(
+        request: &UpgradeRequest<'_>,
+        selected: &mut Inventory,
+        store: &Store,
+    ) -> Result<Self, Refusal> {
+        if request.selection.is_everything() {
+            return Ok(Self::default());
+        }
+        let everything = Selection::everything();
+        let stored = load(store, &everything)?;
+        let mut all = Inventory::named(&everything, &request.runtimes, &stored.records())?;
+        let is_selected = |identity: &NetnsIdentity| {
+            let mut pods = selected.pods.iter();
+            pods.any(|pod| pod.identity.is_same(identity))
+        };
+        all.pods.retain(|pod| !is_selected(&pod.identity));
+        let host = &all.host.state;
+        let states = observe_pods(&mut selected.pods, &selected.host);
+        let own = states.iter().flatten();
+        let own: Vec<_> = own.map(|state| PodDrivers::of(state, host)).collect();
+        let reloaded = at_risk::reloaded(&own, &request.devices, host)?;
+        let states = observe_pods(&mut all.pods, &all.host);
+        let mut found = Self::default();
+        for (pod, state) in all.pods.iter().zip(states) {
+            let Ok(state) = state else {
+                found.pods.push(UnselectedPod {
+                    info: pod.info.clone(),
+                    interfaces: Vec::new(),
+                    known: None,
+                    state: None,
+                });
+                continue;
+            };
+            let (good, stack) = good(&stored, &all.node, &pod.identity, &pod.info, &state)
+                .unwrap_or_else(|| (state.clone(), stack::under(&state, host)));
+            if PodDrivers::new(&good, &stack).may_be_of(&reloaded) {
+                found.devices.extend(stack::devices(&stack).cloned());
+                found.pods.push(UnselectedPod {
+                    info: pod.info.clone(),
+                    interfaces: interfaces(&good),
+                    known: Some((pod.identity.clone(), good)),
+                    state: None,
+                });
+            }
+        }
+        Ok(found)
+    }
+
+    /// Those of an interrupted window, with what their checkpoints have.
+    pub(crate) fn of_window(window: &Window, stored: &Stored) -> Self {
+        let pod = |pod: &WindowPod| UnselectedPod {
+            info: pod.info.clone(),
+            interfaces: pod.before.clone(),
+            known: stored.checkpoints.iter().find_map(|(info, checkpoint)| {
+                let extension = checkpoint
+                    .netfix
+                    .as_ref()
+                    .filter(|_| info.id == pod.info.id)?;
+                Some((extension.identity.clone(), extension.state.clone()))
+            }),
+            state: pod.state,
+        };
+        Self {
+            pods: window.unselected.iter().map(pod).collect(),
+            devices: BTreeSet::new(),
+        }
+    }
+
+    /// What stands against the window.
+    pub(crate) fn problem(&self) -> Option<Problem> {
+        let pods: Vec<PodInfo> = self.pods.iter().map(|pod| pod.info.clone()).collect();
+        let devices = join(&self.devices, ", ");
+        (!pods.is_empty()).then(|| WindowCause::NotSelected { pods }.error(devices))
+    }
+
+    /// For the record of the window.
+    pub(crate) fn recorded(&self) -> Vec<WindowPod> {
+        let pod = |pod: &UnselectedPod| WindowPod {
+            state: pod.state,
+            ..WindowPod::new(pod.info.clone(), pod.interfaces.clone())
+        };
+        self.pods.iter().map(pod).collect()
+    }
+
+    /// Observes what they have now. One that had lost something before it was gone was rebuilt for that.
+    pub(crate) fn observe(&mut self) -> Result<(), Refusal> {
+        if self.pods.is_empty() {
+            return Ok(());
+        }
+        let mut now = Inventory::open(&Selection::everything())?;
+        let states = observe_pods(&mut now.pods, &now.host);
+        for pod in &mut self.pods {
+            let Some((identity, good)) = &pod.known else {
+                pod.state = Some(State::Unknown);
+                continue;
+            };
+            let mut running = now.pods.iter().zip(&states);
+            let state = running.find(|(running, _)| running.identity.is_same(identity));
+            pod.state = Some(match state {
+                None if pod.state == Some(State::Degraded) => State::Degraded,
+                None => State::Gone,
+                Some((_, Err(_))) => State::Unknown,
+                Some((_, Ok(now))) => match snapshot_quality::loss(good, now) {
+                    Some(_) => State::Degraded,
+                    None => State::InSync,
+                },
+            });
+        }
+        Ok(())
+    }
+
+    /// Those that lack something now.
+    pub(crate) fn lost(&self) -> Option<Problem> {
+        let lost = self.pods.iter();
+        let lost = lost.filter(|pod| pod.state == Some(State::Degraded));
+        let pods: Vec<PodInfo> = lost.map(|pod| pod.info.clone()).collect();
+        let at_risk = self.pods.len();
+        (!pods.is_empty()).then(|| WindowCause::LostUnselected { pods, at_risk }.error("upgrade"))
+    }
+}
+
+/// What a pod had by its newest checkpoint, with the host's links under that, if it has lost some of it.
+fn good(
+    stored: &Stored,
+    node: &NodeIdentity,
+    identity: &NetnsIdentity,
+    info: &PodInfo,
+    now: &NetState,
+) -> Option<(NetState, Vec<StackLink>)> {
+    let extensions = stored.checkpoints.iter();
+    let extensions = extensions.filter_map(|(_, checkpoint)| checkpoint.netfix.as_ref());
+    let own = extensions.filter(|one| one.is_about(node, identity, info));
+    let newest = own.max_by_key(|one| &one.created)?;
+    snapshot_quality::loss(&newest.state, now)?;
+    Some((newest.state.clone(), newest.stack.clone()))
+}
