@@ -20,6 +20,8 @@ function ask(target) {
 }
 
 const answers = await Promise.all(dashboard.panels.map((panel) => Promise.all(panel.targets.map(ask))));
+const empty = dashboard.panels.filter((_, at) => answers[at].every((one) => one.length === 0)).map((panel) => panel.title);
+if (empty.length > 0) throw new Error(`these panels are empty: ${empty.join(', ')}`);
 const facts = JSON.stringify({ dashboard, from: from * 1000, to: to * 1000, answers });
 
 // This package is CommonJS; esbuild takes the whole of it for its default export.

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use crate::model::{Nic, Problem};
 use crate::report::document::CheckView;
 use crate::report::window::hold::HoldView;
+use crate::report::window::nics::changes;
 use crate::report::window::view::ReportView;
 
 /// What the metrics have besides the findings of the check.
@@ -140,9 +141,12 @@ fn of_windows(around: &Surroundings, text: &mut Text) {
         "Whether kubelet's unit is stopped and masked by netfix; absent where systemd does not answer.",
         open.and_then(|(_, is_held)| is_held).map(u8::from),
     );
-    let Some(ReportView { window, computed }) = &around.last else {
-        return;
-    };
+    if let Some(last) = &around.last {
+        of_last_window(last, text);
+    }
+}
+
+fn of_last_window(ReportView { window, computed }: &ReportView, text: &mut Text) {
     let started = seconds(&window.started);
     let lasted = window.ended.map(in_seconds);
     text.one(
@@ -172,6 +176,14 @@ fn of_windows(around: &Surroundings, text: &mut Text) {
         "netfix_last_window_verdict",
         "How the last closed window went; the value is always 1.",
         [(labels(&[("verdict", &verdict)]), 1)],
+    );
+    text.gauge(
+        "netfix_last_window_nic_info",
+        "A NIC of the host, with its driver and version before and after the last closed window.",
+        changes(window).map(|[device, before, after]| {
+            let device = ("device", device.as_str());
+            (labels(&[device, ("before", &before), ("after", &after)]), 1)
+        }),
     );
     text.one(
         "netfix_last_window_worst_outage_seconds",
@@ -255,8 +267,9 @@ impl Text {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::State;
+    use crate::model::{State, Window};
     use crate::report::document::CheckStatus;
+    use crate::report::window::view::Standing;
 
     #[test]
     fn the_text_is_whole() {
@@ -324,6 +337,27 @@ mod tests {
                 "netfix_nic_carrier{device=\"eth0\"} 1",
             ]
         );
+    }
+
+    #[test]
+    fn the_last_window_has_the_driver_before_and_after_of_each_nic() {
+        let record = include_str!("../../testdata/windows/well.json");
+        let mut window: Window = serde_json::from_str(record).unwrap();
+        let nics = window.nics.as_mut().unwrap();
+        (nics[2].present, nics[2].after) = (Some(false), None);
+        let around = Surroundings {
+            last: Some(ReportView::new(window, Standing::Closed)),
+            ..Surroundings::default()
+        };
+        let text = metrics(&CheckView::default(), &[], &around);
+        for nic in [
+            r#"{device="eno1",before="igb 5.6.0-k",after="igb 5.6.0-k"} 1"#,
+            r#"{device="eth0",before="i40e 2.8.20-k",after="i40e 2.28.7"} 1"#,
+            r#"{device="eth1",before="i40e 2.8.20-k",after="absent"} 1"#,
+        ] {
+            let line = format!("\nnetfix_last_window_nic_info{nic}\n");
+            assert!(text.contains(&line), "{line}{text}");
+        }
     }
 
     #[test]

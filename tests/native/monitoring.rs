@@ -1,8 +1,11 @@
 //! What `check` writes for monitoring: the status line of a plugin, and metrics.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+
+use serde_json::Value;
 
 use crate::common::{Node, Run, tool};
 
@@ -158,6 +161,92 @@ fn every_metric_has_a_help_text_and_a_type_of_its_own() {
                 .count();
             assert_eq!(count, 1, "{kind} of {family}\n{text}");
         }
+    }
+}
+
+/// The values of the only label of a metric.
+fn values<'a>(text: &'a str, metric: &str, label: &str) -> Vec<&'a str> {
+    let start = format!("{metric}{{{label}=\"");
+    text.lines()
+        .filter_map(|line| line.strip_prefix(&start)?.split('"').next())
+        .collect()
+}
+
+#[test]
+fn every_state_and_every_cause_of_a_loss_is_exported_documented_and_drawn() {
+    let node = Node::new();
+    let _pod = node.pod("web").simple();
+    node.snapshot();
+    let file = node.temp().join("netfix.prom");
+    node.netfix(&format!("check --textfile {}", file.display()))
+        .exits(0);
+    let text = fs::read_to_string(&file).expect("the metrics");
+    let read = |name: &str| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
+        fs::read_to_string(path).expect(name)
+    };
+    let (document, dashboard) = (
+        read("docs/check.md"),
+        read("contrib/grafana/dashboard.json"),
+    );
+    let dashboard: Value = serde_json::from_str(&dashboard).expect("JSON");
+    let panels = dashboard["panels"].as_array().expect("panels");
+    let panel = |title: &str| {
+        let panel = panels.iter().find(|panel| panel["title"] == title);
+        panel.unwrap_or_else(|| panic!("no panel {title}"))
+    };
+
+    // A colour of its own for each state; what is lost has one, whatever the cause.
+    let states = values(&text, "netfix_pods", "state");
+    assert!(
+        states.contains(&"new") && states.contains(&"in-sync"),
+        "{text}"
+    );
+    let overrides = panel("Pods by state")["fieldConfig"]["overrides"].as_array();
+    let colours: Vec<(&str, String)> = overrides
+        .expect("overrides")
+        .iter()
+        .filter_map(|one| {
+            let properties = one["properties"].as_array()?;
+            let colour = properties.iter().find(|one| one["id"] == "color")?;
+            Some((
+                one["matcher"]["options"].as_str()?,
+                colour["value"].to_string(),
+            ))
+        })
+        .collect();
+    for state in states {
+        let drawn = if state == "degraded" { "lost" } else { state };
+        let of_state = colours.iter().filter(|(name, _)| *name == drawn);
+        assert_eq!(of_state.count(), 1, "{state}: {colours:?}");
+        assert!(document.contains(&format!("`{state}`")), "{state}");
+    }
+    let different: BTreeSet<&String> = colours.iter().map(|(_, colour)| colour).collect();
+    assert_eq!(different.len(), colours.len(), "{colours:?}");
+
+    // Always, so that an alert ends with a zero.
+    let causes = values(&text, "netfix_pods_lost", "cause");
+    for cause in [
+        "addresses",
+        "default-route",
+        "gateway-routes",
+        "link-down",
+        "link-gone",
+        "link-replaced",
+        "no-checkpoint",
+    ] {
+        assert!(causes.contains(&cause), "{cause}: {text}");
+    }
+    let query = &panel("Lost pods by node and cause")["targets"][0]["expr"];
+    let query = query.as_str().unwrap_or_default();
+    assert!(
+        query.contains("by (instance, cause) (netfix_pods_lost{instance=~\"$instance\"})"),
+        "{query}"
+    );
+    for cause in causes {
+        let name = format!("netfix_pods_lost{{cause=\"{cause}\"}}");
+        assert!(samples(&text).contains(&(name, 0.0)), "{cause}: {text}");
+        assert!(document.contains(&format!("`{cause}`")), "{cause}");
     }
 }
 

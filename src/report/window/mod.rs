@@ -4,7 +4,7 @@ mod chart;
 mod figures;
 mod histogram;
 pub(super) mod hold;
-mod nics;
+pub(super) mod nics;
 pub(super) mod outcome;
 pub(super) mod page;
 mod scale;

@@ -74,6 +74,18 @@ fn bus(nic: &WindowNic) -> String {
     or_dash(known.and_then(|nic| nic.bus.as_deref()).map(escape))
 }
 
+/// Each NIC of a window, with the driver and version that ran it before, and the one after; unknown: nothing.
+pub(in crate::report) fn changes(window: &Window) -> impl Iterator<Item = [String; 3]> {
+    window.nics.iter().flatten().map(|nic| {
+        let after = match (&nic.after, nic.present) {
+            (Some(now), _) => driver(now),
+            (None, Some(false)) => "absent".to_owned(),
+            (None, _) => String::new(),
+        };
+        [or_dash(nic.name()), before(nic), after]
+    })
+}
+
 /// Which drivers run the NICs after a rollback, in one sentence; `None` where no NIC is known.
 pub(super) fn drivers(window: &Window) -> Option<String> {
     let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();

@@ -1,6 +1,5 @@
 //! The metrics in a real Prometheus, fed by `node_exporter`'s textfile collector: the alerts and the dashboard of `contrib`.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -96,6 +95,20 @@ impl<'n> Monitoring<'n> {
     }
 }
 
+/// The queries of all panels, for all nodes.
+fn queries_of_the_dashboard() -> Vec<String> {
+    let text = fs::read_to_string(contrib("grafana/dashboard.json")).expect("the dashboard");
+    let dashboard: Value = serde_json::from_str(&text).expect("JSON");
+    let panels = dashboard["panels"].as_array().expect("panels");
+    let targets = panels
+        .iter()
+        .flat_map(|panel| panel["targets"].as_array().expect("queries"));
+    targets
+        .map(|target| target["expr"].as_str().expect("a query"))
+        .map(|query| query.replace("$instance", ".*"))
+        .collect()
+}
+
 #[test]
 fn the_alerts_and_the_dashboard_find_the_metrics_of_a_window_in_a_real_prometheus() {
     let node = Node::new();
@@ -103,10 +116,11 @@ fn the_alerts_and_the_dashboard_find_the_metrics_of_a_window_in_a_real_prometheu
     let folder = scene.path("textfiles");
     fs::create_dir(&folder).expect("a folder");
     scene.netfix(&hasty("", &scene.reload())).exits(0);
-    scene.netfix(&format!(
-        "check -q --textfile {}",
-        folder.join("netfix.prom").display()
-    ));
+    let check = |scene: &Scene<'_>| {
+        let file = folder.join("netfix.prom");
+        scene.netfix(&format!("check -q --textfile {}", file.display()))
+    };
+    check(&scene);
 
     let monitoring = Monitoring::start(&node, &folder);
     let is_scraped = wait_until(TIMEOUT, || {
@@ -114,25 +128,17 @@ fn the_alerts_and_the_dashboard_find_the_metrics_of_a_window_in_a_real_prometheu
     });
     assert!(is_scraped, "{}", monitoring.get("targets", None));
 
-    let dashboard = fs::read_to_string(contrib("grafana/dashboard.json")).expect("the dashboard");
-    let dashboard: Value = serde_json::from_str(&dashboard).expect("JSON");
-    let panels = dashboard["panels"].as_array().expect("panels");
-    for panel in panels {
-        for target in panel["targets"].as_array().expect("queries") {
-            let query = target["expr"]
-                .as_str()
-                .expect("a query")
-                .replace("$instance", ".*");
-            let answer = monitoring.get("query", Some(&query));
-            assert_eq!(answer["status"], "success", "{query}: {answer}");
-            // A good node has no findings, and this one no device on a bus.
-            let lacks = ["netfix_findings", "netfix_nic_info"];
-            let may_lack = lacks.iter().any(|name| query.contains(name));
-            assert!(
-                may_lack || !monitoring.samples(&query).is_empty(),
-                "{query}: {answer}"
-            );
-        }
+    // A good node has no findings and no lost pod, and this one no device on a bus.
+    let lacks = ["netfix_findings", "_nic_", "netfix_pods_lost"];
+    let queries = queries_of_the_dashboard();
+    for query in &queries {
+        let answer = monitoring.get("query", Some(query));
+        assert_eq!(answer["status"], "success", "{query}: {answer}");
+        let may_lack = lacks.iter().any(|name| query.contains(name));
+        assert!(
+            may_lack || !monitoring.samples(query).is_empty(),
+            "{query}: {answer}"
+        );
     }
 
     let is_evaluated = || {
@@ -148,23 +154,25 @@ fn the_alerts_and_the_dashboard_find_the_metrics_of_a_window_in_a_real_prometheu
         .collect();
     assert!(rules.len() > 10 && pending.is_empty(), "{pending:#?}");
 
-    // What the alerts and the dashboard use is what netfix writes.
-    let text = fs::read_to_string(folder.join("netfix.prom")).expect("the metrics");
-    let written: BTreeSet<&str> = text
-        .lines()
-        .filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next())
-        .chain(["netfix_findings"])
-        .collect();
-    let used = rules
+    // A loss is in the alert and in the dashboard, with its cause.
+    node.lose();
+    check(&scene).exits(2);
+    let lost = queries
         .iter()
-        .map(|rule| rule["query"].to_string())
-        .collect::<String>();
-    for word in used.split(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
-        assert!(
-            !word.starts_with("netfix_") || written.contains(word),
-            "{word}"
-        );
-    }
+        .find(|query| query.contains("by (instance, cause)"))
+        .expect("a query of the causes");
+    assert!(wait_until(TIMEOUT, || !monitoring.samples(lost).is_empty()));
+    let found = &monitoring.samples(lost)[0];
+    assert_eq!(found["metric"]["cause"], "link-gone", "{found}");
+    assert_eq!(found["value"][1], "2", "{found}");
+    let is_pending = || {
+        let rules = is_evaluated().unwrap_or_default();
+        let alert = rules
+            .iter()
+            .find(|rule| rule["name"] == "NetfixPodsWithoutNetwork");
+        alert.is_some_and(|alert| alert["state"] == "pending")
+    };
+    assert!(wait_until(TIMEOUT, is_pending));
 }
 
 #[test]
