@@ -128,6 +128,11 @@ impl Pod {
         }
     }
 
+    /// Whether a link of it was ever connected with the host's namespace. The kernel keeps the id that it then assigned.
+    pub(crate) fn was_on_host(&self) -> bool {
+        matches!(self.host_id, HostId::Known(_))
+    }
+
     /// An id that is assigned stays.
     fn learn_host_id(&mut self, host: &Host) -> Result<(), Error> {
         if self.host_id == HostId::Unassigned {

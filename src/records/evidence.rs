@@ -52,6 +52,7 @@ impl Witnesses<'_> {
                     results.iter().any(|one| is_about(one, pod)),
                     Evidence::CniCache,
                 ),
+                (pod.was_on_host(), Evidence::HostId),
                 (counted.unwrap_or(false), Evidence::Packets),
             ];
             let found = known.into_iter().find(|(is_known, _)| *is_known);

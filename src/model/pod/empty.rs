@@ -52,6 +52,8 @@ pub enum Evidence {
     Runtime,
     /// libcni's cache has a result for it.
     CniCache,
+    /// A link of it once had its other end or its parent in the host's namespace: then the kernel gave that one an id in it.
+    HostId,
     /// The kernel has counted packets that did not come from its loopback device.
     Packets,
     /// It has a checkpoint, which is damaged.

@@ -60,6 +60,7 @@ sentences! {
     Evidence {
         Runtime => "its runtime reports a network of its own",
         CniCache => "libcni's cache has a result for it",
+        HostId => "a link of it was connected with the host",
         Packets => "the kernel has counted packets of another interface than lo",
         Checkpoint => "its checkpoint is damaged",
     }
