@@ -206,7 +206,9 @@ pub enum Command {
     /// needs attention, whatever COMMAND returned.
     #[command(after_help = examples::UPGRADE)]
     Upgrade(Box<UpgradeArgs>),
-    /// Show the last snapshot, the checkpoints, the runtimes, the lock and the open window
+    /// Show which pods have no network, the NIC under them, the last snapshot, the lock and the open and last window
+    ///
+    /// Changes nothing and needs no lock. A part that cannot be read is `-` with the reason, and the exit code is 1.
     #[command(after_help = examples::STATUS)]
     Status {
         /// Print the log of the open window until it is closed; the exit code is the window's

@@ -6,7 +6,6 @@ use crate::check::{self, Check};
 use crate::cli::CheckArgs;
 use crate::context::Context;
 use crate::inventory::nics;
-use crate::model::{Code, Problem, Severity};
 use crate::refusal::Refusal;
 use crate::report::{
     self, CheckStatus, Document, Extra, HoldView, OpenWindow, ReportView, Standing, Surroundings,
@@ -18,7 +17,7 @@ use crate::window::status;
 pub(super) fn run(args: &CheckArgs, context: &mut Context) -> Document {
     let checked = checked(args, context);
     let (mut answer, mut view) = report::check(checked);
-    view.status = verdict(&answer.problems);
+    view.status = CheckStatus::of_all(&answer.problems);
     view.max_age = args.max_age;
     view.is_selection = args.selectors.is_used();
     if let Some(path) = &args.textfile {
@@ -68,27 +67,4 @@ fn checked(args: &CheckArgs, context: &mut Context) -> Result<check::Readiness, 
         devices: &args.devices,
     };
     check::run(&check, &context.store, context.progress.as_mut())
-}
-
-/// The worst of the findings. What could not be read is unknown, unless something is known to be lost.
-fn verdict(problems: &[Problem]) -> CheckStatus {
-    let is_unknown = |problem: &Problem| {
-        matches!(
-            problem.code(),
-            Code::RuntimeUnreachable | Code::Unreadable | Code::PermissionDenied | Code::NotFound
-        )
-    };
-    let errors = || problems.iter().filter(|problem| problem.is_error());
-    let mut warnings = problems
-        .iter()
-        .filter(|problem| problem.severity == Severity::Warning);
-    if errors().any(|problem| !is_unknown(problem)) {
-        CheckStatus::Critical
-    } else if errors().next().is_some() {
-        CheckStatus::Unknown
-    } else if warnings.next().is_some() {
-        CheckStatus::Warning
-    } else {
-        CheckStatus::Ok
-    }
 }

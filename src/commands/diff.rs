@@ -34,7 +34,7 @@ pub(super) fn plan(
 ) -> Result<Document, Refusal> {
     let mut surveyed = prepare(request, &context.store)?;
     let count = surveyed.matched.len();
-    let comparison = if count == 0 {
+    let comparison = if count == 0 && !surveyed.has_only_gone() {
         Comparison::default()
     } else {
         context

@@ -83,15 +83,14 @@ impl Selection {
 
     /// Whether a pod is selected by its name or id.
     pub(crate) fn wants_pod(&self, info: &PodInfo) -> bool {
-        let name = info.name.as_ref().map(Bytes::as_slice);
-        let parts = info.namespace.as_ref().zip(name);
-        let full = parts.map(|(space, name)| [space.as_bytes(), b"/", name].concat());
-        let names = [Some(info.id.as_str().as_bytes()), name, full.as_deref()];
-        self.pods.is_empty()
-            || names
-                .iter()
-                .flatten()
-                .any(|name| self.pods.iter().any(|glob| glob.is_match(name)))
+        self.pods.is_empty() || self.pods.iter().any(|glob| glob.names(info))
+    }
+
+    /// Whether a selector selects this pod and none of the `found` ones.
+    pub(crate) fn is_alone(&self, info: &PodInfo, found: &[&PodInfo]) -> bool {
+        let is_found = |glob: &Glob| found.iter().any(|found| glob.names(found));
+        let mut named = self.pods.iter().filter(|glob| glob.names(info));
+        named.any(|glob| !is_found(glob)) || !self.netns.is_empty() && found.is_empty()
     }
 }
 
@@ -122,6 +121,15 @@ impl Glob {
             _ => pattern,
         };
         Ok(Self { pattern, shown })
+    }
+
+    /// Whether it is the name or id of this pod.
+    fn names(&self, info: &PodInfo) -> bool {
+        let name = info.name.as_ref().map(Bytes::as_slice);
+        let parts = info.namespace.as_ref().zip(name);
+        let full = parts.map(|(space, name)| [space.as_bytes(), b"/", name].concat());
+        let names = [Some(info.id.as_str().as_bytes()), name, full.as_deref()];
+        names.into_iter().flatten().any(|name| self.is_match(name))
     }
 
     fn is_match(&self, text: &[u8]) -> bool {

@@ -7,6 +7,7 @@ pub(crate) mod evidence;
 pub(crate) mod fallback;
 pub(crate) mod import;
 mod late_query;
+pub(crate) mod lost;
 pub(crate) mod matched;
 mod pair;
 pub(crate) mod prepare;

@@ -9,7 +9,7 @@ use crate::inventory::Inventory;
 use crate::matching::{NetnsKey, Selection};
 use crate::model::pod::by_netns::ByNetns;
 use crate::model::problem::{ForeignCause, MatchingCause};
-use crate::model::{Checkpoint, IfName, NodeState, Problem};
+use crate::model::{Checkpoint, IfName, NodeState, PodId, PodInfo, Problem};
 use crate::records::cni_cache;
 use crate::records::contest;
 use crate::records::fallback::{Fallback, FallbackRequest};
@@ -83,11 +83,26 @@ pub(crate) fn prepare_with(
     };
     let parent = request.parent.as_ref();
     let mut surveyed = survey_from(inventory, contents, parent, selection, sources, fallback)?;
+    surveyed.gone.missed = missed(request, &surveyed);
     let has_matched = !surveyed.matched.is_empty();
     if !has_matched && surveyed.rejected.is_empty() && surveyed.damaged.is_empty() {
         surveyed.problems.push(nothing_stored(request));
     }
     Ok(surveyed)
+}
+
+/// The pods of records that a request needs, whether they run or not.
+fn missed(request: &SurveyRequest, surveyed: &Surveyed) -> BTreeSet<PodId> {
+    let found: Vec<_> = surveyed.matched.iter().map(|one| &one.info).collect();
+    let is_missed = |info: &PodInfo| match &request.source {
+        // They ran when the window began.
+        RecordSource::Memory(_) => true,
+        _ => request.selection.is_alone(info, &found),
+    };
+    let ids = surveyed.rejected.iter().map(|one| &one.pod.info);
+    ids.filter(|info| is_missed(info))
+        .map(|info| info.id.clone())
+        .collect()
 }
 
 /// The problem of a source without a record of a selected pod.

@@ -1,5 +1,6 @@
 //! Records that are not used, and why.
 
+use crate::inventory::observe::Pod;
 use crate::model::problem::{Cause, MatchingCause};
 use crate::model::{Bytes, PodInfo, PodSummary, Problem, Severity};
 use crate::runtime::RuntimeAnswer;
@@ -54,6 +55,44 @@ impl Rejected {
         let netns = self.pod.netns.as_ref().map(Bytes::to_string);
         let problem = Problem::new(Severity::Error, netns.unwrap_or_default(), cause);
         vec![problem.of(&self.pod.info.id)]
+    }
+
+    /// Whether its namespace, and with it its pod, is known not to exist any more. Where only a path is known, that takes a
+    /// runtime that `was_queried`.
+    pub(super) fn is_gone(&self, was_queried: bool) -> bool {
+        match &self.reason {
+            Reason::NetnsReplaced | Reason::PodReplaced(_) | Reason::PodRecreated(_) => true,
+            Reason::NetnsGone(Cause::Matching(cause)) => match cause {
+                MatchingCause::NetnsGone => true,
+                MatchingCause::NoPodAtPath => was_queried,
+                _ => false,
+            },
+            Reason::NetnsGone(_)
+            | Reason::OtherMachine
+            | Reason::OtherBoot
+            | Reason::NetnsClosed
+            | Reason::Unusable(_) => false,
+        }
+    }
+
+    /// Whether it is the first of the records that may all be of one pod.
+    pub(super) fn is_first_of_its_pod(&self) -> bool {
+        match &self.reason {
+            Reason::NetnsGone(Cause::Matching(MatchingCause::AmbiguousCheckpoints { ids })) => {
+                ids.first() == Some(&self.pod.info.id)
+            }
+            _ => true,
+        }
+    }
+
+    /// Whether this running pod has its id, its name or its path.
+    pub(super) fn is_of(&self, pod: &Pod) -> bool {
+        let (then, now) = (&self.pod.info, &pod.info);
+        let has_name = then.name.is_some() && then.namespace.is_some();
+        let mut paths = pod.paths.iter();
+        then.id == now.id
+            || has_name && (&then.name, &then.namespace) == (&now.name, &now.namespace)
+            || paths.any(|path| self.pod.netns == Some(path.clone().into()))
     }
 
     /// Whether a pod that was recreated may have its name now.

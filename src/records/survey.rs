@@ -15,7 +15,7 @@ use crate::matching::host_baseline::HostBaseline;
 use crate::matching::host_parents;
 use crate::model::pod::empty::{Evidence, needs_none};
 use crate::model::problem::MatchingCause;
-use crate::model::{IfName, NetState, NodeIdentity, NodeState, PodInfo, PodSummary, Problem};
+use crate::model::{IfName, NetState, NodeIdentity, NodeState, PodInfo, Problem};
 use crate::records::claims::settle_claims;
 use crate::records::cni_cache;
 use crate::records::cni_cache::Cache;
@@ -23,6 +23,7 @@ use crate::records::contest;
 use crate::records::contest::CNI_CACHE;
 use crate::records::evidence::Witnesses;
 use crate::records::fallback::{Fallback, FallbackRequest, FallbackSearch};
+use crate::records::lost::GoneRule;
 use crate::records::matched::{Matched, assume_parents};
 use crate::records::pair::{Paired, pair};
 use crate::records::rejected::{Reason, Rejected};
@@ -56,6 +57,8 @@ pub(crate) struct Surveyed {
     pub is_in_cache: bool,
     /// What the container runtimes reported; `None` when they were not queried.
     pub(super) answer: Option<RuntimeAnswer>,
+    /// Which pods that are gone are no failure.
+    pub(super) gone: GoneRule,
 }
 
 /// A selected running pod without a record.
@@ -82,13 +85,6 @@ pub(crate) enum Finding {
     Bare,
     /// It has interfaces, or could not be read.
     HasInterfaces,
-}
-
-/// Why nothing of a pod can be restored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unrestorable {
-    Unusable,
-    NoCheckpoint,
 }
 
 impl AsMut<Pod> for Unmatched {
@@ -208,6 +204,7 @@ pub(crate) fn survey_from(
         contested,
         problems,
         is_in_cache,
+        gone: GoneRule::new(answer.as_ref()),
         answer,
     })
 }
@@ -356,32 +353,5 @@ impl Surveyed {
                 one.state = state;
             }
         }
-    }
-
-    /// The pods of which nothing can be restored.
-    pub(crate) fn lost_pods(&self) -> Vec<(PodSummary, Unrestorable)> {
-        let mut lost = Vec::new();
-        for one in &self.rejected {
-            lost.push((one.pod.clone(), Unrestorable::Unusable));
-        }
-        for info in &self.damaged {
-            lost.push((PodSummary::bare(info, None), Unrestorable::Unusable));
-        }
-        for Unmatched { pod, finding, .. } in &self.unmatched {
-            if *finding == Finding::Bare {
-                let summary = PodSummary::bare(&pod.info, Some(&pod.netns.path));
-                lost.push((summary, Unrestorable::NoCheckpoint));
-            }
-        }
-        lost
-    }
-
-    /// Everything to report beside the pods that have a record.
-    pub(crate) fn all_problems(&self) -> Vec<Problem> {
-        let mut all = self.problems.clone();
-        all.extend(self.rejected.iter().flat_map(Rejected::problems));
-        all.extend(self.contested.iter().cloned());
-        all.extend(self.unmatched.iter().filter_map(Unmatched::problem));
-        all
     }
 }

@@ -26,7 +26,7 @@ pub use docs::explain::{codes, explain, list as list_codes};
 pub use docs::schema::schema;
 pub use document::{
     CheckStatus, CheckView, Document, Extra, GenerationView, KeptView, LostView, NodeView, PodView,
-    RuntimeView, ShowView, StatusView, Verb,
+    RuntimeView, ShowView, StatusView, UnreadView, Verb,
 };
 pub use fleet::page::page as fleet_page;
 pub use fleet::{FleetView, NodeDocument, NodeResult};
@@ -44,6 +44,9 @@ pub use window::hold::HoldView;
 pub use window::outcome::{Ending, PodCounts, PodOutcome};
 pub use window::page::page;
 pub use window::view::{ReportView, Standing, WindowView};
+
+pub use crate::window::network::{FaultyLink, LinkFault, PodNetworks};
+pub use crate::window::status::StatusPart;
 
 /// Writes the answer to `out` and the problems to `messages`: tables first, then problems, the verdict last.
 ///
@@ -66,7 +69,9 @@ pub fn render(
     let has_last = matches!(style.form, Form::Human | Form::Wide) && style.headers;
     let body = print(style, out, &body);
     let problems = print(style, messages, &problems(document, listed, style));
-    let last = print(style, out, &text::lines(last.filter(|_| has_last)));
+    let last = last.filter(|_| has_last);
+    let last = last.map(|last| last.line(document, style));
+    let last = print(style, out, &text::lines(last));
     body.and(problems).and(last)
 }
 

@@ -14,9 +14,9 @@ pub(super) const FEW: usize = 3;
 /// The names of pods by their id.
 type Titles<'a> = BTreeMap<&'a PodId, String>;
 
-/// The severity's word, and how bad it is.
-pub(super) fn word(severity: Severity) -> (&'static str, Tone) {
-    match severity {
+/// The word for a problem's severity, and how bad it is.
+pub(super) fn word(problem: &Problem) -> (&'static str, Tone) {
+    match problem.severity {
         Severity::Error => ("error", Tone::Bad),
         Severity::Warning => ("warning", Tone::Warning),
         Severity::Info => ("note", Tone::Calm),
@@ -28,7 +28,7 @@ pub(super) fn word(severity: Severity) -> (&'static str, Tone) {
 pub(super) fn text<'a>(
     problems: impl Iterator<Item = &'a Problem>,
     pods: impl Iterator<Item = &'a PodInfo>,
-    word: fn(Severity) -> (&'static str, Tone),
+    word: impl Fn(&Problem) -> (&'static str, Tone),
     style: Style,
 ) -> String {
     let titles: Titles<'_> = pods.map(|info| (&info.id, escape(&info.title()))).collect();
@@ -50,10 +50,10 @@ pub(super) fn text<'a>(
             groups.push((problem, problem.pod.iter().collect()));
         }
     }
-    groups.sort_by_key(|(problem, _)| problem.severity);
-    let severities = groups.chunk_by(|a, b| a.0.severity == b.0.severity);
-    let texts = severities.map(|groups| {
-        let (word, tone) = word(groups[0].0.severity);
+    groups.sort_by_key(|(problem, _)| (problem.severity, word(problem).1));
+    let words = groups.chunk_by(|a, b| word(a.0) == word(b.0));
+    let texts = words.map(|groups| {
+        let (word, tone) = word(groups[0].0);
         let messages = messages(groups, &titles, style).into_iter();
         lines(messages.map(|line| format!("{}: {line}", style.paint(word, tone))))
     });
@@ -63,7 +63,7 @@ pub(super) fn text<'a>(
 /// A problem, and the pods that have it.
 type Group<'a> = (&'a Problem, Vec<&'a PodId>);
 
-/// The lines of one severity. Without `-v`, one pod has so many of one code at most, and so many pods have lines of one code:
+/// The lines after one word. Without `-v`, one pod has so many of one code at most, and so many pods have lines of one code:
 /// thousands of a kind would hide all others.
 fn messages(groups: &[Group<'_>], titles: &Titles<'_>, style: Style) -> Vec<String> {
     let mut messages = Vec::new();

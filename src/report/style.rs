@@ -66,7 +66,7 @@ pub enum Detail {
 }
 
 /// How good or bad a word is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Tone {
     Good,
     Calm,

@@ -16,9 +16,10 @@ use crate::model::problem::RestoreCause;
 use crate::plan::HostLinks;
 use crate::progress::{Listener, Progress, Stage, Wait};
 use crate::records::fallback::Fallback;
+use crate::records::lost::Unrestorable;
 use crate::records::prepare::{SurveyRequest, prepare_with};
 use crate::records::stored::shown;
-use crate::records::survey::{Surveyed, Unrestorable};
+use crate::records::survey::Surveyed;
 use crate::refusal::Refusal;
 use crate::restore::conflict::announce::announce;
 use crate::restore::conflict::holders;
@@ -128,7 +129,7 @@ fn once(
 ) -> Result<Attempt, Refusal> {
     let pods = PodJob::all(mem::take(&mut surveyed.matched));
     // Without a record that may be used here, nothing is changed.
-    let done = if pods.is_empty() {
+    let done = if pods.is_empty() && !surveyed.has_only_gone() {
         Done::default()
     } else {
         in_order(&mut surveyed, pods, limit, permit, progress).map_err(|error| {

@@ -36,22 +36,15 @@ pub(crate) fn decide(now: Observation, stored: &Archive) -> Changes {
         gone: BTreeMap::new(),
         problems: Vec::new(),
     };
-    // The checkpoints of running namespaces.
-    let mut alive = HashSet::new();
-    let mut decisions = Vec::with_capacity(pods.len());
-    for pod in pods {
-        let id = pod.info.id.clone();
-        let about = stored.about(&moment.node, &pod.identity, &pod.info);
-        alive.extend(about.map(|(id, _)| id));
-        decisions.extend(decider.pod(pod));
-        problems.extend(decider.problems.drain(..).map(|problem| problem.of(&id)));
-    }
+    let (decisions, alive) = decider.pods(pods);
     let Decider {
         accepted,
         empty,
         mut gone,
+        problems: of_pods,
         ..
     } = decider;
+    problems.extend(of_pods);
     // A name under which one pod was stored may be that of another one now.
     for one in &decisions {
         if matches!(one.change, PodChange::Write(..)) {
@@ -123,11 +116,27 @@ struct Decider<'a> {
     /// Namespaces with nothing to record.
     empty: Vec<EmptyNetns>,
     gone: BTreeMap<PodId, Gone>,
-    /// The problems of the pod at hand.
+    /// The problems of the pod at hand, in the end of all.
     problems: Vec<Problem>,
 }
 
-impl Decider<'_> {
+impl<'a> Decider<'a> {
+    /// The decisions for all namespaces, and the checkpoints of those that run.
+    fn pods(&mut self, pods: Vec<PodObservation>) -> (Vec<PodDecision>, HashSet<&'a PodId>) {
+        let (mut alive, mut problems) = (HashSet::new(), Vec::new());
+        let mut decisions = Vec::with_capacity(pods.len());
+        for pod in pods {
+            let id = pod.info.id.clone();
+            let node = &self.moment.node;
+            let about = self.stored.about(node, &pod.identity, &pod.info);
+            alive.extend(about.map(|(id, _)| id));
+            decisions.extend(self.pod(pod));
+            problems.extend(self.problems.drain(..).map(|problem| problem.of(&id)));
+        }
+        self.problems = problems;
+        (decisions, alive)
+    }
+
     /// The decision for a namespace; `None` for one that belongs to no pod.
     fn pod(&mut self, pod: PodObservation) -> Option<PodDecision> {
         let PodObservation {
@@ -157,11 +166,9 @@ impl Decider<'_> {
         };
         let stored = self.stored;
         let good = stored.good(&self.moment.node, &identity, &info);
+        let what = LossCause::LinkGone;
         let loss = match vanished {
-            Some(link) => Some(Loss {
-                link,
-                what: LossCause::LinkGone,
-            }),
+            Some(link) => Some(Loss { link, what }),
             None => good.and_then(|good| snapshot_quality::loss(&good.own.state, &state)),
         };
         let evidence = match stored.get(&info.id) {
@@ -179,25 +186,28 @@ impl Decider<'_> {
                 let cause = SnapshotCause::LinkVanished { link };
                 self.unrecorded(&info, &path, cause, PodChange::HalfLost)
             }
-            (None, None) if is_bare && self.is_missed(&identity, evidence) => {
-                if self.accepted.takes(&info.id) {
+            (None, None) if is_bare => match self.missed(&identity, evidence) {
+                Some(_) if self.accepted.takes(&info.id) => {
                     let problem = SnapshotCause::BareGivenUp.info(path.to_string());
                     self.problems.push(problem);
                     self.whole(info, identity, path, state, true)
-                } else {
-                    let evidence = evidence.unwrap_or(Evidence::Checkpoint);
-                    let cause = SnapshotCause::NoRecord { evidence };
-                    self.unrecorded(&info, &path, cause, PodChange::NoRecord)
                 }
-            }
+                Some(cause) => self.unrecorded(&info, &path, cause, PodChange::NoRecord),
+                None => self.whole(info, identity, path, state, false),
+            },
             (None, _) => self.whole(info, identity, path, state, false),
         })
     }
 
-    /// Whether a namespace without an interface and without a record should have one.
-    fn is_missed(&self, identity: &NetnsIdentity, evidence: Option<Evidence>) -> bool {
+    /// Why a namespace without an interface and without a record should have both.
+    fn missed(
+        &self,
+        identity: &NetnsIdentity,
+        evidence: Option<Evidence>,
+    ) -> Option<SnapshotCause> {
         let known = self.stored.empty(identity);
-        evidence.is_some() && !known.is_some_and(|known| known.accepted)
+        let evidence = evidence.filter(|_| !known.is_some_and(|known| known.accepted))?;
+        Some(SnapshotCause::NoRecord { evidence })
     }
 
     /// A pod of which nothing is written, because something is missing that no record describes.

@@ -86,6 +86,17 @@ impl Store {
         Err(StoreError::corrupt(&path, reason))
     }
 
+    /// The record of the newest closed window; `None` when there is none.
+    pub(crate) fn last_window(&self) -> Result<Option<Window>, StoreError> {
+        for id in self.windows()?.iter().rev() {
+            // One that is gone was removed meanwhile.
+            if let Some(window) = self.load_window(id)? {
+                return Ok(Some(window));
+            }
+        }
+        Ok(None)
+    }
+
     /// Whether the file of an open window exists, readable or not.
     pub(crate) fn has_window_file(&self) -> bool {
         let path = self.window_path();

@@ -3,81 +3,158 @@
 use std::io::{ErrorKind, SeekFrom, Write};
 use std::path::Path;
 
+use serde::Serialize;
+
 use crate::clock;
 use crate::context::Context;
 use crate::inventory::Inventory;
-use crate::inventory::observe::Pod;
-use crate::inventory::private;
 use crate::inventory::procfs;
 use crate::matching::Selection;
 use crate::model::{NodeIdentity, NodeState, Problem, Window};
-use crate::records::stored::{Stored, load, load_node};
+use crate::records::fallback::FallbackRequest;
+use crate::records::matched::{Matched, RecordOrigin};
+use crate::records::stored::load;
+use crate::records::survey::{Finding, Surveyed, survey};
 use crate::refusal::Refusal;
 use crate::runtime;
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 use crate::systemd::{Bus, UnitState};
+use crate::window::network::PodNetworks;
 use crate::window::records::{is_of_other_boot, is_owner_alive};
 use crate::window::{bus, window_log};
 
 /// The state of everything.
+#[derive(Default)]
 pub(crate) struct Status {
     pub node: NodeIdentity,
     /// The host's state as it was recorded in this boot.
     pub recorded: Option<NodeState>,
-    pub stored: Stored,
+    /// Checkpoints that can be read.
+    pub checkpoints: usize,
+    /// Checkpoints that cannot.
+    pub damaged: usize,
     /// Kept generations.
     pub generations: usize,
     /// Running pods.
     pub running: usize,
     /// Running pods that have a checkpoint.
     pub covered: usize,
+    pub network: Option<PodNetworks>,
     /// Namespaces that belong to no pod.
     pub private: usize,
     /// The runtimes that answered.
     pub runtimes: Vec<runtime::Queried>,
     pub window: Option<WindowStatus>,
+    /// The newest window that is closed.
+    pub last: Option<Window>,
+    /// What could not be read.
+    pub unread: Vec<Unread>,
     pub problems: Vec<Problem>,
+}
+
+/// A part of the state that could not be read, and why.
+pub(crate) struct Unread {
+    pub part: StatusPart,
+    pub problem: Problem,
+}
+
+/// A part of the state that is read by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StatusPart {
+    /// The host's recorded state, with the time of the last complete snapshot.
+    Snapshot,
+    /// The generations.
+    Generations,
+    /// Which pods have their network.
+    Network,
+    /// The open window.
+    Window,
+    /// The record of the newest closed window.
+    Last,
 }
 
 /// Reads all of it. One part that cannot be read must not hide the rest.
 pub(crate) fn run(runtimes: &runtime::RuntimeConfig, context: &Context) -> Result<Status, Refusal> {
     let store = &context.store;
     let selection = Selection::everything();
-    let mut stored = load(store, &selection)?;
-    let mut problems = std::mem::take(&mut stored.problems);
+    let stored = load(store, &selection)?;
     let mut inventory = Inventory::open(&selection)?;
-    if let Err(refusal) = inventory.attribute(runtimes, &selection) {
-        problems.extend(refusal.problems);
-    }
-    let recorded = load_node(store, &mut problems);
-    let is_covered = |pod: &Pod| {
-        let checkpoints = stored.checkpoints.iter();
-        let mut own = checkpoints.filter_map(|(_, checkpoint)| checkpoint.netfix.as_ref());
-        own.any(|extension| extension.is_about(&inventory.node, &pod.identity, &pod.info))
+    let mut status = Status {
+        node: inventory.node.clone(),
+        checkpoints: stored.checkpoints.len(),
+        damaged: stored.damaged.len(),
+        ..Status::default()
     };
-    let covered = inventory.pods.iter().filter(|pod| is_covered(pod)).count();
+    if let Err(refusal) = inventory.attribute(runtimes, &selection) {
+        status.problems.extend(refusal.problems);
+    }
+    status.running = inventory.pods.len();
     let answer = inventory.answer.as_ref();
-    let (pods, private) = private::split(inventory.pods, &inventory.host, answer, is_covered);
-    let generations = store.generations().map(|generations| generations.len());
-    let generations = generations.unwrap_or_else(|error| {
-        problems.push(error.problem());
-        0
-    });
-    let window = of_open(store, &mut problems);
-    problems.extend(inventory.problems);
-    let answer = inventory.answer;
-    Ok(Status {
-        node: inventory.node,
-        recorded,
-        stored,
-        generations,
-        running: pods.len(),
-        covered,
-        private: private.len(),
-        runtimes: answer.map(|answer| answer.queried).unwrap_or_default(),
-        window,
-        problems,
-    })
+    status.runtimes = answer.map_or_else(Vec::new, |answer| answer.queried.clone());
+    // A survey reports them, unless it fails.
+    let damaged = stored.problems.clone();
+    match survey(inventory, stored, &selection, store, FallbackRequest::ALL) {
+        Ok(surveyed) => status.note(surveyed),
+        Err(refusal) => {
+            status.problems.extend(damaged);
+            for problem in refusal.problems {
+                status.leave(StatusPart::Network, problem);
+            }
+        }
+    }
+    let generations = status.read(StatusPart::Generations, store.generations());
+    status.generations = generations.map_or(0, |generations| generations.len());
+    let mut problems = Vec::new();
+    status.window = of_open(store, &mut problems);
+    for problem in problems {
+        // Without a bus the window is known all the same.
+        if status.window.is_some() {
+            status.problems.push(problem);
+        } else {
+            status.leave(StatusPart::Window, problem);
+        }
+    }
+    let last = status.read(StatusPart::Last, store.last_window());
+    status.last = last.flatten();
+    Ok(status)
+}
+
+impl Status {
+    /// What runs, beside what is stored.
+    fn note(&mut self, mut surveyed: Surveyed) {
+        for problem in std::mem::take(&mut surveyed.problems) {
+            if problem.hides_host_record() {
+                self.leave(StatusPart::Snapshot, problem);
+            } else {
+                self.problems.push(problem);
+            }
+        }
+        let (network, problems) = PodNetworks::of(&mut surveyed, self.running);
+        self.network = Some(network);
+        self.problems.extend(problems);
+        let unmatched = surveyed.unmatched.iter();
+        let private = unmatched.filter(|one| one.finding == Finding::Private);
+        self.private = private.count();
+        self.running -= self.private;
+        let own = |one: &&Matched| one.origin == RecordOrigin::Requested;
+        self.covered = surveyed.matched.iter().filter(own).count();
+        self.recorded = surveyed.node_state;
+    }
+
+    /// The part that was read; one that could not be is noted.
+    fn read<T>(&mut self, part: StatusPart, read: Result<T, StoreError>) -> Option<T> {
+        let read = read.map_err(|error| self.leave(part, error.problem()));
+        read.ok()
+    }
+
+    fn leave(&mut self, part: StatusPart, problem: Problem) {
+        self.unread.push(Unread {
+            part,
+            problem: problem.clone(),
+        });
+        self.problems.push(problem);
+    }
 }
 
 /// The open window, and the state of kubelet's unit.

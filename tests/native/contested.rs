@@ -111,8 +111,8 @@ fn a_claim_of_an_older_generation_counts_only_while_its_pod_lives() {
     node.snapshot();
     node.lose_and_reload();
     node.netfix("restore")
-        .exits(5)
-        .errors(&[("netns-gone", &name)]);
+        .exits(0)
+        .names("netns-gone", &name, &[]);
     for (pod, before) in pods.iter().zip(&before) {
         pod.assert_same_as(before);
     }

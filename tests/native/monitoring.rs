@@ -133,7 +133,8 @@ fn the_metrics_show_the_findings_and_are_replaced_atomically() {
             &text,
             "netfix_findings{code=\"degraded\",severity=\"error\"}"
         ),
-        2.0
+        3.0,
+        "two pods, and the host's NIC without its addresses"
     );
     assert!(sample(&text, "netfix_drift_steps") >= 2.0);
     let beside = fs::read_dir(node.temp()).expect("the folder").flatten();

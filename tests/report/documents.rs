@@ -2,8 +2,9 @@
 
 use netfix::model::{GatewayAnswer, Interface, LossCause, PodId, PodInfo, Problem, State, Window};
 use netfix::report::{
-    CheckStatus, CheckView, Document, Extra, HoldView, KeptView, LostView, NodeView, PodView,
-    ReportView, RuntimeView, ShowView, Standing, StatusView,
+    CheckStatus, CheckView, Document, Extra, FaultyLink, HoldView, KeptView, LinkFault, LostView,
+    NodeView, PodNetworks, PodView, ReportView, RuntimeView, ShowView, Standing, StatusView,
+    WindowView,
 };
 use serde_json::{from_value, json};
 
@@ -244,13 +245,32 @@ impl Scene {
             last_success_age: Some(3900),
             running: self.pods,
             covered: self.pods - usize::from(self.lost),
+            network: Some(self.network()),
             runtimes: vec![runtime],
             lock: self
                 .lost
                 .then(|| "pid 256 (netfix restore, since 03:19:01Z)".to_owned()),
             window: self.lost.then(window),
+            last: self
+                .lost
+                .then(|| WindowView::new(ReportView::new(record(40), Standing::Closed))),
+            unread: Vec::new(),
         })));
         document
+    }
+
+    fn network(self) -> PodNetworks {
+        let missing = FaultyLink {
+            name: "eth0".parse().unwrap(),
+            state: LinkFault::Missing,
+        };
+        PodNetworks {
+            pods: self.pods,
+            complete: if self.lost { 0 } else { self.pods },
+            lost: if self.lost { self.pods - 1 } else { 0 },
+            unknown: usize::from(self.lost),
+            links: self.lost.then_some(missing).into_iter().collect(),
+        }
     }
 
     fn upgrade(self) -> Document {
@@ -277,7 +297,13 @@ impl Scene {
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "shorter calls")]
-fn problem(severity: &str, code: &str, pod: Option<PodId>, object: &str, message: &str) -> Problem {
+pub fn problem(
+    severity: &str,
+    code: &str,
+    pod: Option<PodId>,
+    object: &str,
+    message: &str,
+) -> Problem {
     let fields = json!({ "code": code, "severity": severity, "pod": pod, "object": object, "message": message });
     from_value(fields).unwrap()
 }

@@ -16,3 +16,4 @@ mod schema;
 #[path = "../common/schema.rs"]
 mod schema_file;
 mod screens;
+mod verdicts;

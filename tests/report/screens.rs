@@ -11,7 +11,7 @@ use netfix::report::{Detail, Document, Form, Style, render};
 
 use crate::documents::{NOW, Scene};
 
-const COMMANDS: [&str; 10] = [
+pub const COMMANDS: [&str; 10] = [
     "snapshot", "list", "show", "plan", "diff", "restore", "verify", "check", "status", "upgrade",
 ];
 
@@ -29,7 +29,7 @@ impl Write for Terminal {
     }
 }
 
-fn style(width: usize) -> Style {
+pub fn style(width: usize) -> Style {
     Style {
         form: Form::Human,
         detail: Detail::Normal,

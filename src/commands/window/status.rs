@@ -9,7 +9,10 @@ use crate::model::NodeState;
 use crate::model::problem::WindowCause;
 use crate::records::stored::{age, last_success, shown};
 use crate::refusal::Refusal;
-use crate::report::{Document, Exit, Extra, HoldView, NodeView, RuntimeView, StatusView};
+use crate::report::{
+    Document, Exit, Extra, HoldView, NodeView, ReportView, RuntimeView, Standing, StatusView,
+    UnreadView, WindowView,
+};
 use crate::window::status::{self, Followed};
 
 pub(crate) fn run(runtimes: &Runtimes, context: &mut Context) -> Result<Document, Refusal> {
@@ -23,17 +26,22 @@ pub(crate) fn run(runtimes: &Runtimes, context: &mut Context) -> Result<Document
     let completed = recorded.and_then(NodeState::completed);
     let status = StatusView {
         state_dir: context.store.folder().display().to_string(),
-        checkpoints: found.stored.checkpoints.len(),
-        damaged: found.stored.damaged.len(),
+        checkpoints: found.checkpoints,
+        damaged: found.damaged,
         generations: found.generations,
         last_success_age: completed.as_ref().map(|at| age(at).into()),
         last_success: last_success(recorded),
         running: found.running,
         covered: found.covered,
+        network: found.network,
         private_namespaces: found.private,
         runtimes: runtimes.collect(),
         lock: context.store.holder(),
         window: found.window.as_ref().map(HoldView::new),
+        last: found
+            .last
+            .map(|window| WindowView::new(ReportView::new(window, Standing::Closed))),
+        unread: found.unread.into_iter().map(UnreadView::from).collect(),
     };
     Ok(Document {
         exit: Exit::Failed.if_errors(&found.problems) as u8,

@@ -189,6 +189,16 @@ impl Problem {
         }
     }
 
+    /// Whether the host's recorded state could not be read.
+    pub(crate) fn hides_host_record(&self) -> bool {
+        match &*self.cause {
+            Cause::Store(
+                StoreCause::Corrupt { effect, .. } | StoreCause::CannotRead { effect, .. },
+            ) => *effect == Some(StoreEffect::HostUnknown),
+            _ => false,
+        }
+    }
+
     /// Whether the pod or the command failed by it.
     pub(crate) fn is_error(&self) -> bool {
         self.severity == Severity::Error

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 pub use views::{
     CheckStatus, CheckView, GenerationView, LostView, NodeView, PodView, RuntimeView, ShowView,
-    StatusView,
+    StatusView, UnreadView,
 };
 
 pub use crate::snapshot::Generations as KeptView;
@@ -179,7 +179,7 @@ impl Document {
 
     /// Whether the command could not start and has no result, not even an empty one.
     pub(in crate::report) fn is_refused(&self) -> bool {
-        self.exit != 0 && self.pods.is_empty()
+        self.exit != 0 && self.pods.is_empty() && self.node.steps.is_empty()
     }
 }
 

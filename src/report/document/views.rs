@@ -1,6 +1,6 @@
 //! The parts of a document: the host, the pods, and what only one command has.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
@@ -8,11 +8,14 @@ use serde::Serialize;
 
 use crate::model::text::word;
 use crate::model::{
-    Bytes, Checkpoint, GatewayAnswer, IfName, Interface, LossCause, NodeIdentity, NodeState, PodId,
-    PodInfo, PodSummary, State, TargetAnswer,
+    Bytes, Checkpoint, Code, GatewayAnswer, IfName, Interface, LossCause, NodeIdentity, NodeState,
+    PodId, PodInfo, PodSummary, Problem, Severity, State, TargetAnswer,
 };
 use crate::records::stored::shown;
 use crate::report::window::hold::HoldView;
+use crate::report::window::view::WindowView;
+use crate::window::network::PodNetworks;
+use crate::window::status::{StatusPart, Unread};
 
 /// One generation.
 #[derive(Debug, Clone, Serialize)]
@@ -61,9 +64,10 @@ pub struct StatusView {
     pub checkpoints: usize,
     /// Checkpoints that cannot be read.
     pub damaged: usize,
-    /// Kept snapshots.
+    /// Kept snapshots; 0 also when they cannot be read.
     pub generations: usize,
-    /// When the last snapshot that covered everything was completed (RFC 3339); null when none was in this boot.
+    /// When the last snapshot that covered everything was completed (RFC 3339); null when none was in this boot, or when that
+    /// is unknown.
     pub last_success: Option<String>,
     /// How long ago that was, in seconds.
     pub last_success_age: Option<u64>,
@@ -71,14 +75,38 @@ pub struct StatusView {
     pub running: usize,
     /// Running pods that have a checkpoint.
     pub covered: usize,
+    /// Which running pods have their network; null when that cannot be determined.
+    pub network: Option<PodNetworks>,
     /// Network namespaces that belong to no pod.
     pub private_namespaces: usize,
     /// The container runtimes that answered.
     pub runtimes: Vec<RuntimeView>,
     /// The process that holds the lock; null when it is free.
     pub lock: Option<String>,
-    /// The maintenance window that is open; null when none is.
+    /// The maintenance window that is open; null when none is, or when that is unknown.
     pub window: Option<HoldView>,
+    /// The newest window that is closed; null when there is none, or when that is unknown.
+    pub last: Option<WindowView>,
+    /// What could not be read.
+    pub unread: Vec<UnreadView>,
+}
+
+/// A part of the state that could not be read.
+#[derive(Debug, Clone, Serialize)]
+pub struct UnreadView {
+    /// The part.
+    pub part: StatusPart,
+    /// Why.
+    pub reason: String,
+}
+
+impl From<Unread> for UnreadView {
+    fn from(Unread { part, problem }: Unread) -> Self {
+        Self {
+            part,
+            reason: problem.line(None),
+        }
+    }
 }
 
 /// A container runtime that answered.
@@ -133,6 +161,29 @@ pub enum CheckStatus {
     Critical = 2,
     /// It could not be determined.
     Unknown = 3,
+}
+
+impl CheckStatus {
+    /// What one problem makes of a check. What could not be read is unknown.
+    pub(crate) fn of(problem: &Problem) -> Self {
+        use Code::{NotFound, PermissionDenied, RuntimeUnreachable, Unreadable};
+        match (problem.severity, problem.code()) {
+            (Severity::Error, RuntimeUnreachable | Unreadable | PermissionDenied | NotFound) => {
+                Self::Unknown
+            }
+            (Severity::Error, _) => Self::Critical,
+            (Severity::Warning, _) => Self::Warning,
+            (Severity::Info, _) => Self::Ok,
+        }
+    }
+
+    /// What all problems make of it: what is unknown counts only if nothing is known to be lost.
+    pub(crate) fn of_all(problems: &[Problem]) -> Self {
+        let all = problems.iter().map(Self::of);
+        let all: BTreeSet<Self> = all.collect();
+        let worst = all.contains(&Self::Critical).then_some(Self::Critical);
+        worst.or(all.last().copied()).unwrap_or_default()
+    }
 }
 
 impl fmt::Display for CheckStatus {

@@ -3,6 +3,7 @@
 use maud::html;
 
 use super::{DriverChange, FleetView, NodeResult, ProblemGroup};
+use crate::report::screen::LastLine;
 use crate::report::style::{Style, Tone};
 use crate::report::table::{Cell, KEPT, Medium, Table};
 use crate::report::text::{count, escape, join, milliseconds_or_dash, or_dash, part};
@@ -90,9 +91,9 @@ pub(super) fn drivers(view: &FleetView) -> Table<'_, &DriverChange> {
 }
 
 /// The verdict over all nodes.
-pub(in crate::report) fn verdict(view: &FleetView, style: Style) -> String {
+pub(in crate::report) fn verdict(view: &FleetView) -> LastLine {
     let (words, tone) = sentence(view);
-    style.paint(&words, tone)
+    LastLine::new(words, tone == Tone::Good)
 }
 
 pub(super) fn sentence(view: &FleetView) -> (String, Tone) {

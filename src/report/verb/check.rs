@@ -11,9 +11,9 @@ use crate::report::document::{
     CheckStatus, CheckView, Document, Extra, LostView, NodeView, PodView,
 };
 use crate::report::problems;
-use crate::report::screen::Screen;
+use crate::report::screen::{LastLine, Screen};
 use crate::report::style::{Form, Style, Tone};
-use crate::report::text::{ago, count, join, others, pod_noun};
+use crate::report::text::{UNKNOWN, ago, count, join, others, pod_noun};
 
 /// Every state that a running pod can have.
 const STATES: [State; 8] = [
@@ -75,19 +75,19 @@ pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
     let body = if style.form == Form::Plugin {
         plugin_line(document, check)
     } else if style.lists_all() {
-        stored(listed(document, style), style).text(style) + &findings(document, style)
+        stored(listed(document, style), style).text(style) + &findings(document, check, style)
     } else {
-        findings(document, style)
+        findings(document, check, style)
     };
     Screen {
         body,
         listed: &document.problems,
-        last: verdict(check, style),
+        last: verdict(document, check, style),
     }
 }
 
 /// One line per finding, the worst last; notes only with `-v`, but for what a loss of the NIC would take for good.
-fn findings(document: &Document, style: Style) -> String {
+fn findings(document: &Document, check: &CheckView, style: Style) -> String {
     let is_printed = |problem: &&Problem| {
         let is_unrecorded = matches!(*problem.cause, Cause::Check(CheckCause::Unrecorded { .. }));
         style.is_verbose()
@@ -97,22 +97,23 @@ fn findings(document: &Document, style: Style) -> String {
     problems::text(
         document.problems.iter().filter(is_printed),
         document.pods.iter().map(|pod| &pod.info),
-        word,
+        |problem| word(problem, check.status),
         style,
     )
 }
 
-/// The severity's word, as monitoring plugins have it.
-fn word(severity: Severity) -> (&'static str, Tone) {
-    match severity {
-        Severity::Error => ("CRITICAL", Tone::Bad),
-        Severity::Warning => ("WARNING", Tone::Warning),
-        Severity::Info => ("INFO", Tone::Calm),
+/// The word for a finding, as monitoring plugins have it: never a worse one than that of the whole check.
+fn word(problem: &Problem, whole: CheckStatus) -> (&'static str, Tone) {
+    match CheckStatus::of(problem) {
+        CheckStatus::Critical if whole != CheckStatus::Unknown => ("CRITICAL", Tone::Bad),
+        CheckStatus::Critical | CheckStatus::Unknown => ("UNKNOWN", Tone::Warning),
+        CheckStatus::Warning => ("WARNING", Tone::Warning),
+        CheckStatus::Ok => ("INFO", Tone::Calm),
     }
 }
 
 /// The overall result of the findings; nothing with --quiet and without an error.
-fn verdict(check: &CheckView, style: Style) -> Option<String> {
+fn verdict(document: &Document, check: &CheckView, style: Style) -> Option<LastLine> {
     if style.is_quiet() && check.status == CheckStatus::Ok {
         return None;
     }
@@ -121,8 +122,12 @@ fn verdict(check: &CheckView, style: Style) -> Option<String> {
         CheckStatus::Warning | CheckStatus::Unknown => Tone::Warning,
         CheckStatus::Critical => Tone::Bad,
     };
-    let word = style.paint(&check.status.to_string(), tone);
-    Some(format!("{word}: {}", sum(check, style.now)))
+    let total: usize = check.pods.values().sum();
+    // Also where no pod was checked: the sum names only pods that are not covered.
+    let new = check.pods.get(&State::New).copied().unwrap_or_default();
+    let is_well = covered(check) + new == total;
+    let verdict = LastLine::new(sum(document, check, style.now), is_well);
+    Some(verdict.headed(check.status.to_string(), tone))
 }
 
 /// The status line of a monitoring plugin, with performance data behind the bar.
@@ -159,7 +164,7 @@ fn plugin_line(document: &Document, check: &CheckView) -> String {
     format!(
         "NETFIX {} - {lost_pods}{}{} | pods={total};;;0{} lost={lost};;0;0{} drift_steps={};0;;0\n",
         check.status,
-        sum(check, Timestamp::now()),
+        sum(document, check, Timestamp::now()),
         first.unwrap_or_default(),
         join(states, ""),
         age.unwrap_or_default(),
@@ -176,20 +181,26 @@ fn limits(state: State) -> &'static str {
     }
 }
 
-fn sum(check: &CheckView, now: Timestamp) -> String {
+fn sum(document: &Document, check: &CheckView, now: Timestamp) -> String {
     let total: usize = check.pods.values().sum();
     let pods = match total {
         0 if check.status == CheckStatus::Ok => "no pod is running".to_owned(),
         0 => "no pod was checked".to_owned(),
         _ => coverage(check, total),
     };
-    let last = check.last_success.as_deref().map_or_else(
-        || "none in this boot".to_owned(),
-        |time| {
+    let last = match check.last_success.as_deref() {
+        Some(time) => {
             let age = time.parse().map(|then| ago(then, now));
             age.unwrap_or_else(|_| time.to_owned())
-        },
-    );
+        }
+        // Nothing was read.
+        None if check.unsupported.is_none()
+            || document.problems.iter().any(Problem::hides_host_record) =>
+        {
+            UNKNOWN.to_owned()
+        }
+        None => "none in this boot".to_owned(),
+    };
     let left_out = match check.left_out {
         0 => String::new(),
         some => format!("; {} left out", count(some, "pod")),
@@ -197,13 +208,17 @@ fn sum(check: &CheckView, now: Timestamp) -> String {
     format!("{pods}{left_out}; last snapshot: {last}")
 }
 
+fn covered(check: &CheckView) -> usize {
+    let covered = check.pods.iter().filter(|(state, _)| is_covered(**state));
+    covered.map(|(_, count)| count).sum()
+}
+
 fn coverage(check: &CheckView, total: usize) -> String {
     let new = check.pods.get(&State::New).copied().unwrap_or_default();
     if new == total {
         return format!("{}, without a checkpoint yet", count(new, "new pod"));
     }
-    let covered = check.pods.iter().filter(|(state, _)| is_covered(**state));
-    let good: usize = covered.map(|(_, count)| count).sum();
+    let good = covered(check);
     // New pods are counted beside those that should match.
     let rest = check.pods.iter().filter(|(state, _)| !is_covered(**state));
     let others = others(rest.map(|(state, count)| (*count, state)));

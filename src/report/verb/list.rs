@@ -3,7 +3,7 @@
 use super::pods::{self, count_in, sorted, stored};
 use crate::model::State;
 use crate::report::document::{Document, Extra, GenerationView, KeptView};
-use crate::report::screen::Screen;
+use crate::report::screen::{LastLine, Screen};
 use crate::report::style::{Style, Tone};
 use crate::report::table::{Cell, KEPT, Table};
 use crate::report::text::{ago, count, join, or_dash, others};
@@ -12,20 +12,21 @@ pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
     match &document.extra {
         Some(Extra::Generations(_)) if style.is_quiet() => Screen::default(),
         Some(Extra::Generations(all)) => {
-            let last = style.paint(&count(all.len(), "generation"), Tone::Good);
+            let last = LastLine::well(count(all.len(), "generation"));
             Screen::new(generations(all, style), last)
         }
         _ => {
             let table = stored(sorted(&document.pods), style);
-            pods::screen(document, &table, &words(document), style)
+            pods::screen(document, &table, words(document), style)
         }
     }
 }
 
-fn words(document: &Document) -> String {
+fn words(document: &Document) -> LastLine {
     let bad = document.pods.len() - count_in(document, State::is_good);
     let unreadable = others([(bad, "cannot be read")]);
-    format!("{}{unreadable}", count(document.pods.len(), "checkpoint"))
+    let stored = count(document.pods.len(), "checkpoint");
+    LastLine::new(format!("{stored}{unreadable}"), bad == 0)
 }
 
 /// What `list --generations` has found.
@@ -67,7 +68,7 @@ fn state(generation: &GenerationView) -> &'static str {
 pub(super) fn of_prune(document: &Document, style: Style) -> Screen<'_> {
     match &document.extra {
         Some(Extra::Kept(kept)) if !document.is_refused() && !style.is_quiet() => {
-            Screen::new(String::new(), style.paint(&removed(kept), Tone::Good))
+            Screen::new(String::new(), LastLine::well(removed(kept)))
         }
         _ => Screen::default(),
     }

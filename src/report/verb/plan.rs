@@ -2,16 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use super::pods::{count_in, framed, last_line, listed, steps, steps_of_host, whole};
+use super::pods::{count_in, framed, listed, steps, steps_of_host, whole};
 use crate::model::problem::{Cause, PlanCause};
 use crate::model::{Code, Exit, PodId, Problem, State};
 use crate::plan::PodVerdict;
+use crate::records::lost::Unrestorable;
 use crate::records::matched::Matched;
 use crate::records::stored::shown;
-use crate::records::survey::{Surveyed, Unrestorable};
+use crate::records::survey::Surveyed;
 use crate::report::document::{Document, NodeView, PodView};
 use crate::report::problems::FEW;
-use crate::report::screen::Screen;
+use crate::report::screen::{LastLine, Screen};
 use crate::report::style::Style;
 use crate::report::text::{count, list_or_dash, others, part};
 use crate::restore::compare::{Compared, Comparison};
@@ -50,7 +51,7 @@ pub(crate) fn drift(
     let has_errors = problems.iter().any(Problem::is_error);
     let exit = match (surveyed.matched.len(), has_errors, has_drifted) {
         (0, ..) if surveyed.is_refused() => Exit::Refused,
-        (0, ..) => Exit::Failed,
+        (0, ..) if has_errors || !surveyed.has_only_gone() => Exit::Failed,
         (_, true, _) => Exit::Partly,
         (_, false, true) => Exit::Drift,
         (_, false, false) => Exit::Done,
@@ -75,8 +76,7 @@ pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
     if document.is_refused() {
         return Screen::default();
     }
-    let last = last_line(document, &words(document), style);
-    Screen::new(body(document, style), last)
+    Screen::new(body(document, style), words(document))
 }
 
 /// What `plan` and `diff` print: the steps of a few pods, one line for each of many.
@@ -131,7 +131,7 @@ fn missing_devices(document: &Document) -> Option<String> {
     })
 }
 
-pub(super) fn words(document: &Document) -> String {
+fn words(document: &Document) -> LastLine {
     let total = document.pods.len();
     let host = document.node.steps.len();
     let pods: Vec<usize> = document
@@ -154,18 +154,17 @@ pub(super) fn words(document: &Document) -> String {
         .find(|problem| problem.code() == Code::DeviceRenamed)
         .map(|problem| problem.object.to_string());
     if host + steps == 0 {
-        return match document.exit {
+        let is_well = unknown.is_empty() && missing.is_none() && renamed.is_none();
+        let words = match document.exit {
             _ if missing.is_some() => format!("cannot plan: {}", missing.unwrap_or_default()),
             _ if renamed.is_some() => format!(
                 "nothing to restore, but the host's {} has another name{unknown}",
                 renamed.unwrap_or_default()
             ),
-            0 => format!(
-                "nothing to do: the host and {} are correct{unknown}",
-                count(total, "pod")
-            ),
+            0 => nothing(document, total) + &unknown,
             _ => format!("no step would help{unknown}"),
         };
+        return LastLine::new(words, is_well);
     }
     let missing = missing.map(|missing| format!("; {missing}"));
     let unknown = unknown + &missing.unwrap_or_default();
@@ -178,9 +177,23 @@ pub(super) fn words(document: &Document) -> String {
     } else {
         ""
     };
-    format!(
-        "{host}{}: {}{listed}{unknown}. Run `netfix restore`",
-        part(pods.len(), total),
-        count(steps, "step"),
-    )
+    let pods = format!("{}: {}", part(pods.len(), total), count(steps, "step"));
+    let what = match total {
+        // Every pod of a checkpoint is gone.
+        0 => host.trim_end_matches("; ").to_owned(),
+        _ => format!("{host}{pods}{listed}"),
+    };
+    LastLine::new(format!("{what}{unknown}. Run `netfix restore`"), false)
+}
+
+/// That no step is needed, of what was compared.
+fn nothing(document: &Document, total: usize) -> String {
+    let pods = count(total, "pod");
+    match (&document.node.created, total) {
+        (_, 0) => "nothing to do: no pod with a checkpoint is running".to_owned(),
+        (Some(_), _) => format!("nothing to do: the host and {pods} are correct"),
+        // The host was never recorded.
+        (None, 1) => "nothing to do: 1 pod is correct; the host is not recorded".to_owned(),
+        (None, _) => format!("nothing to do: {pods} are correct; the host is not recorded"),
+    }
 }

@@ -3,7 +3,7 @@
 
 use crate::model::{Interface, State};
 use crate::report::document::{Document, PodView};
-use crate::report::screen::Screen;
+use crate::report::screen::{LastLine, Screen};
 use crate::report::style::{Style, Tone};
 use crate::report::table::{Cell, KEPT, Table, WIDE};
 use crate::report::text::{ago, bounded, by_name, escape, join, lines, list_or_dash, or_dash};
@@ -28,21 +28,11 @@ pub(super) fn count_in(document: &Document, wanted: fn(State) -> bool) -> usize 
     pods.filter(|pod| wanted(pod.state)).count()
 }
 
-/// The last line of a command that works on pods.
-pub(super) fn last_line(document: &Document, words: &str, style: Style) -> String {
-    let tone = match document.exit {
-        0 => Tone::Good,
-        3 => Tone::Warning,
-        _ => Tone::Bad,
-    };
-    style.paint(words, tone)
-}
-
 /// The screen of a command that works on pods: with `-v` the steps, then the table, and a sentence at the end.
 pub(super) fn screen<'a, R>(
     document: &'a Document,
     table: &Table<'_, R>,
-    words: &str,
+    last: LastLine,
     style: Style,
 ) -> Screen<'a> {
     if document.is_refused() || style.is_quiet() {
@@ -53,7 +43,6 @@ pub(super) fn screen<'a, R>(
     } else {
         String::new()
     };
-    let last = last_line(document, words, style);
     Screen::new(steps + &table.text(style), last)
 }
 

@@ -2,8 +2,8 @@
 
 use crate::report::document::{Document, Extra, Verb};
 use crate::report::fleet;
-use crate::report::screen::Screen;
-use crate::report::style::{Style, Tone};
+use crate::report::screen::{LastLine, Screen};
+use crate::report::style::Style;
 use crate::report::text::count;
 use crate::report::window::terminal;
 use crate::report::window::view::ReportView;
@@ -15,12 +15,10 @@ pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
         Some(Extra::Report(view)) => window(view, style),
         Some(Extra::Fleet(view)) => Screen::new(
             fleet::tables::text(view, style),
-            fleet::tables::verdict(view, style),
+            fleet::tables::verdict(view),
         ),
         Some(Extra::Windows(all)) if !style.is_quiet() => {
-            let last = style.paint(&count(all.len(), "window"), Tone::Good);
-            // Not if a record cannot be read.
-            let last = Some(last).filter(|_| document.exit == 0);
+            let last = LastLine::well(count(all.len(), "window"));
             Screen::new(terminal::list(all, style), last)
         }
         _ => Screen::default(),
@@ -38,6 +36,6 @@ pub(super) fn window(view: &ReportView, style: Style) -> Screen<'_> {
     Screen {
         body: terminal::report(view, style),
         listed,
-        last: Some(terminal::verdict(view, style)),
+        last: Some(terminal::verdict(view)),
     }
 }

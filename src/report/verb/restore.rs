@@ -4,7 +4,7 @@ use super::pods::{self, count_in, framed, listed, whole};
 use crate::model::{Exit, IfName, State};
 use crate::plan::Step;
 use crate::report::document::{Document, NodeView, PodView};
-use crate::report::screen::Screen;
+use crate::report::screen::{LastLine, Screen};
 use crate::report::style::Style;
 use crate::report::text::{count, list_or_dash, or_dash, others, part};
 use crate::restore::{Restored, RestoredPod};
@@ -47,10 +47,10 @@ pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
                 list_or_dash(pod.interfaces.iter().map(|i| list_or_dash(&i.addresses)))
             })
     });
-    pods::screen(document, &table, &words(document), style)
+    pods::screen(document, &table, words(document), style)
 }
 
-fn words(document: &Document) -> String {
+fn words(document: &Document) -> LastLine {
     let steps = || count(document.node.steps.len(), "step");
     let host = match document.node.state {
         Some(State::Restored) => format!("host restored in {}; ", steps()),
@@ -58,22 +58,33 @@ fn words(document: &Document) -> String {
         Some(State::Failed) => "host not restored; ".to_owned(),
         _ => String::new(),
     };
+    let is_host_well = !matches!(document.node.state, Some(State::Partial | State::Failed));
     let total = document.pods.len();
     let restored = count_in(document, |state| state == State::Restored);
     let correct = count_in(document, |state| state == State::InSync);
     let good = count_in(document, State::is_good);
-    let nothing = if host.is_empty() {
-        "; nothing to do"
-    } else {
-        ""
+    let nothing = match document.exit {
+        0 if host.is_empty() => "; nothing to do",
+        _ => "",
     };
+    if total == 0 {
+        let none = "no pod with a checkpoint is running";
+        return LastLine::new(format!("{host}{none}{nothing}"), is_host_well);
+    }
     if correct == total {
-        return format!("{host}{} already correct{nothing}", count(total, "pod"));
+        let pods = count(total, "pod");
+        return LastLine::new(
+            format!("{host}{pods} already correct{nothing}"),
+            is_host_well,
+        );
     }
     let others = others([
         (correct, "already correct"),
         (good - restored - correct, "gone"),
         (total - good, "not restored"),
     ]);
-    format!("{host}{} restored{others}", part(restored, total))
+    LastLine::new(
+        format!("{host}{} restored{others}", part(restored, total)),
+        is_host_well && good == total,
+    )
 }

@@ -3,7 +3,7 @@
 use super::pods::{self, count_in, listed, stored};
 use crate::model::State;
 use crate::report::document::{Document, Extra, KeptView, NodeView, PodView, Verb};
-use crate::report::screen::Screen;
+use crate::report::screen::{LastLine, Screen};
 use crate::report::style::Style;
 use crate::report::text::{count, others, part};
 use crate::snapshot::{PodSnapshot, Snapshot};
@@ -28,10 +28,10 @@ pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
         _ => words(document),
     };
     let table = stored(listed(document, style), style);
-    pods::screen(document, &table, &words, style)
+    pods::screen(document, &table, words, style)
 }
 
-fn words(document: &Document) -> String {
+fn words(document: &Document) -> LastLine {
     let empty = count_in(document, |state| state == State::Empty);
     let good = count_in(document, State::is_good) - empty;
     let degraded = count_in(document, |state| state == State::Degraded);
@@ -63,15 +63,19 @@ fn words(document: &Document) -> String {
     } else {
         ""
     };
-    format!("{saved} saved{empty}{generation}{others}{next}")
+    LastLine::new(
+        format!("{saved} saved{empty}{generation}{others}{next}"),
+        good == total,
+    )
 }
 
 /// Which checkpoints were taken over.
-fn imported(document: &Document) -> String {
+fn imported(document: &Document) -> LastLine {
     let total = document.pods.len();
     let taken = count_in(document, |state| {
         matches!(state, State::Imported | State::Unchanged)
     });
+    let unusable = total - count_in(document, State::is_good);
     let others = others([
         (
             count_in(document, |state| state == State::Kept),
@@ -81,7 +85,8 @@ fn imported(document: &Document) -> String {
             count_in(document, |state| state == State::Gone),
             "of pods that are gone",
         ),
-        (total - count_in(document, State::is_good), "not usable"),
+        (unusable, "not usable"),
     ]);
-    format!("{taken} of {} imported{others}", count(total, "checkpoint"))
+    let of = count(total, "checkpoint");
+    LastLine::new(format!("{taken} of {of} imported{others}"), unusable == 0)
 }

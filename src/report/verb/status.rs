@@ -1,11 +1,13 @@
 //! `status`: the snapshots, the pods, the runtimes, the lock and the open window on one screen; `pause` and `resume`: the window.
 
-use super::plan;
 use crate::report::document::{Document, Extra, RuntimeView, StatusView, Verb};
-use crate::report::screen::Screen;
-use crate::report::style::{Style, Tone};
-use crate::report::text::{self, Facts, count, escape, or_dash, seconds};
+use crate::report::screen::{LastLine, Screen};
+use crate::report::style::Style;
+use crate::report::text::{self, Facts, bounded, count, escape, join, or_dash, others, seconds};
 use crate::report::window::hold::{self, HoldView};
+use crate::report::window::view::WindowView;
+use crate::window::network::{FaultyLink, LinkFault, PodNetworks};
+use crate::window::status::StatusPart;
 
 /// Printed with `--quiet` too; with `--follow`, the window that was closed.
 pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
@@ -17,63 +19,138 @@ pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
 
 /// One fact a line.
 fn facts(document: &Document, status: &StatusView) -> Facts {
-    let StatusView {
-        state_dir,
-        checkpoints,
-        damaged,
-        generations,
-        last_success,
-        last_success_age,
-        running,
-        covered,
-        private_namespaces,
-        runtimes,
-        lock,
-        window,
-    } = status;
+    let StatusView { lock, window, .. } = status;
     let node = document.node.hostname.as_deref().map(escape);
-    let last = match (last_success, last_success_age) {
+    let mut facts = vec![("node", or_dash(node))];
+    facts.extend(stored(status));
+    facts.extend(running(status));
+    facts.extend(answered(&status.runtimes));
+    let lock = lock.as_deref().map(|by| format!("held by {}", escape(by)));
+    facts.push(("lock", lock.unwrap_or_else(|| "free".to_owned())));
+    match window {
+        Some(window) => facts.extend(hold::facts(window)),
+        None => facts.push(("window", unread_or(status, StatusPart::Window, "none open"))),
+    }
+    let last = status.last.as_ref().map(ended);
+    let last = last.unwrap_or_else(|| unread_or(status, StatusPart::Last, "none"));
+    facts.push(("last", last));
+    facts
+}
+
+/// The snapshots.
+fn stored(status: &StatusView) -> Facts {
+    let last = match (&status.last_success, status.last_success_age) {
         (Some(time), Some(age)) => {
-            format!("last complete one {} ago ({})", seconds(*age), escape(time))
+            format!("last complete one {} ago ({})", seconds(age), escape(time))
         }
-        _ => "no complete one in this boot".to_owned(),
+        _ => unread_or(status, StatusPart::Snapshot, "no complete one in this boot"),
     };
-    let damaged = match damaged {
+    let damaged = match status.damaged {
         0 => String::new(),
         damaged => format!(", {damaged} cannot be read"),
     };
-    let checkpoints = count(*checkpoints, "checkpoint");
-    let generations = count(*generations, "generation");
-    let stored = format!("{checkpoints}{damaged}; {generations} kept");
-    let pods = match (running, running.saturating_sub(*covered)) {
+    let checkpoints = count(status.checkpoints, "checkpoint");
+    let generations = match unread(status, StatusPart::Generations) {
+        Some(unread) => format!("generations {unread}"),
+        None => format!("{} kept", count(status.generations, "generation")),
+    };
+    vec![
+        ("snapshot", last),
+        ("stored", format!("{checkpoints}{damaged}; {generations}")),
+        ("", format!("in {}", escape(&status.state_dir))),
+    ]
+}
+
+/// The pods and their network.
+fn running(status: &StatusView) -> Facts {
+    let network = status.network.as_ref();
+    let running = status.running;
+    let has_lost = network.is_some_and(|network| network.lost > 0);
+    let pods = match (running, running.saturating_sub(status.covered)) {
         (0, _) => "none running".to_owned(),
         (_, 0) => format!("{running} running, each with a checkpoint"),
+        (_, missing) if has_lost => format!("{running} running, {missing} without a checkpoint"),
         (_, missing) => {
             format!("{running} running, {missing} without a checkpoint. Run `netfix snapshot`")
         }
     };
-    let mut facts = vec![
-        ("node", or_dash(node)),
-        ("snapshot", last),
-        ("stored", stored),
-        ("", format!("in {}", escape(state_dir))),
-        ("pods", pods),
-    ];
-    if *private_namespaces > 0 {
-        let namespaces = count(*private_namespaces, "namespace");
+    let mut facts = vec![("pods", pods)];
+    if status.private_namespaces > 0 {
+        let namespaces = count(status.private_namespaces, "namespace");
         facts.push((
             "",
             format!("{namespaces} of services and sandboxed programs: no pods"),
         ));
     }
-    facts.extend(answered(runtimes));
-    let lock = lock.as_deref().map(|by| format!("held by {}", escape(by)));
-    facts.push(("lock", lock.unwrap_or_else(|| "free".to_owned())));
-    match window {
-        Some(window) => facts.extend(hold::facts(window)),
-        None => facts.push(("window", "none open".to_owned())),
-    }
+    let network = network.map(|network| networks(network, status));
+    let network = network.unwrap_or_else(|| unread_or(status, StatusPart::Network, text::UNKNOWN));
+    facts.push(("network", network));
     facts
+}
+
+/// What there is where nothing is shown: nothing, or what could not be read.
+fn unread_or(status: &StatusView, part: StatusPart, none: &str) -> String {
+    unread(status, part).unwrap_or_else(|| none.to_owned())
+}
+
+/// The sign for a part that could not be read, and why.
+fn unread(status: &StatusView, part: StatusPart) -> Option<String> {
+    let one = status.unread.iter().find(|one| one.part == part)?;
+    Some(format!("{} ({})", text::UNKNOWN, escape(&one.reason)))
+}
+
+/// How many pods have their network, what of the host is broken, and the next command.
+fn networks(network: &PodNetworks, status: &StatusView) -> String {
+    let PodNetworks {
+        pods,
+        complete,
+        lost,
+        unknown,
+        links,
+    } = network;
+    let links = join(bounded(links.iter().map(fault)), ", ");
+    let unknown = others([(*unknown, "unknown")]);
+    let number = match pods {
+        0 => "no pod is running".to_owned(),
+        pods => format!("{complete} of {} have theirs{unknown}", count(*pods, "pod")),
+    };
+    let joined = match (links.is_empty(), *lost) {
+        (true, _) => "",
+        (_, 0) => ", but ",
+        _ => ": ",
+    };
+    let next = match (*lost, &status.window) {
+        (0, _) => "",
+        // The netfix that has the lock is at work.
+        _ if status.lock.is_some() => "",
+        (_, Some(window)) if !window.kept && window.command == "upgrade" => {
+            ". Run `netfix restore`, then `netfix resume`"
+        }
+        _ => ". Run `netfix restore`",
+    };
+    format!("{number}{joined}{links}{next}")
+}
+
+fn fault(link: &FaultyLink) -> String {
+    let state = match link.state {
+        LinkFault::Missing => "is missing",
+        LinkFault::Down => "is down",
+        LinkFault::NoCarrier => "has no carrier",
+    };
+    format!("{} {state}", escape(&link.name.to_string()))
+}
+
+/// How the newest closed window went.
+fn ended(view: &WindowView) -> String {
+    let id = escape(&view.id);
+    let Some(line) = &view.window else {
+        return id;
+    };
+    format!(
+        "{id}  {} (exit {})",
+        line.verdict.title(),
+        or_dash(line.exit)
+    )
 }
 
 /// The runtimes that answered.
@@ -100,8 +177,11 @@ pub(super) fn of_hold(document: &Document, style: Style) -> Screen<'_> {
         }
         // No window was open.
         None if document.exit == 0 => {
-            let last = style.paint(&plan::words(document), Tone::Good);
-            Screen::new(String::new(), last)
+            let none = match document.command {
+                Verb::Pause | Verb::Resume => "kubelet was not paused",
+                _ => "no window is open",
+            };
+            Screen::new(String::new(), LastLine::well(none))
         }
         _ => Screen::default(),
     }

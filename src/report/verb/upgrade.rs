@@ -1,6 +1,6 @@
 //! `upgrade`: the report of the window; of a window that is not opened, what it would do, and to which pods.
 
-use super::pods::{last_line, sorted};
+use super::pods::sorted;
 use super::report::window;
 use super::restore::restore;
 use crate::kubelet::unit::UnitToPause;
@@ -9,7 +9,7 @@ use crate::model::window::command_line;
 use crate::model::{Code, Exit, IfName, Nic, NodeIdentity, Problem, State};
 use crate::refusal::Refusal;
 use crate::report::document::{Document, Extra, NodeView, PodView};
-use crate::report::screen::Screen;
+use crate::report::screen::{LastLine, Screen};
 use crate::report::style::Style;
 use crate::report::text::{count, duration, escape, join, lines, list_or_dash};
 use crate::report::window::view::{ReportView, Standing};
@@ -47,7 +47,7 @@ pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
         _ => String::new(),
     };
     let verdict = document.verdict.as_ref();
-    let last = verdict.map(|words| last_line(document, words, style));
+    let last = verdict.map(|words| LastLine::new(words, false));
     Screen::new(body, last)
 }
 

@@ -5,7 +5,7 @@ use crate::gateways::{Verified, VerifiedPod};
 use crate::model::{GatewayAnswer, PodId, PodInfo, PodSummary, State};
 use crate::report::answered::{Answered, answers};
 use crate::report::document::{Document, NodeView, PodView};
-use crate::report::screen::Screen;
+use crate::report::screen::{LastLine, Screen};
 use crate::report::style::Style;
 use crate::report::text::{join, or_dash, others, part_of, pod_noun, round_trip};
 use crate::window::event::Reached;
@@ -58,7 +58,7 @@ pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
                 or_dash(us.map(round_trip))
             })
     });
-    pods::screen(document, &table, &words(document), style)
+    pods::screen(document, &table, words(document), style)
 }
 
 fn has_targets(document: &Document) -> bool {
@@ -95,16 +95,22 @@ fn asked_of(pod: &PodView, style: Style) -> impl Iterator<Item = PodRow<'_, Opti
     or_none(listed).map(move |one| (pod, one.as_ref().map_or(pod.state, state), one))
 }
 
-fn words(document: &Document) -> String {
-    gateways(&Reached {
-        host: document.node.gateways.clone(),
+fn words(document: &Document) -> LastLine {
+    let gateways_of_host = &document.node.gateways;
+    let names_nothing = gateways_of_host
+        .iter()
+        .all(|one| one.reachable == Some(true))
+        && document.pods.iter().all(|pod| pod.state.is_good());
+    let reached = Reached {
+        host: gateways_of_host.clone(),
         total: document.pods.len(),
         reachable: count_in(document, |state| state == State::Reachable),
         without: count_in(document, |state| state == State::NoGateway),
         unknown: count_in(document, |state| state == State::Unknown),
         has_targets: has_targets(document),
         is_selection: document.is_selection,
-    })
+    };
+    LastLine::new(gateways(&reached), names_nothing)
 }
 
 /// Who reaches their gateways, of the host and the pods.

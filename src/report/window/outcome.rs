@@ -68,7 +68,7 @@ impl Ending {
     }
 
     /// The headline.
-    pub(super) fn title(self) -> &'static str {
+    pub(in crate::report) fn title(self) -> &'static str {
         match self {
             Self::Open => "Open",
             Self::Well => "All well",

@@ -76,7 +76,7 @@ pub(super) fn pods(view: &ReportView, with_good: bool) -> Table<'_, &WindowPod> 
 pub(super) fn problems(view: &ReportView) -> Table<'_, &Problem> {
     Table::new(&view.window.problems)
         .column("Severity", KEPT, |problem| {
-            let (word, tone) = word(problem.severity);
+            let (word, tone) = word(problem);
             Cell::badge(word, tone)
         })
         .column("Code", KEPT, |problem| problem.code())

@@ -1,10 +1,12 @@
 //! A window's report for the terminal.
 
+use super::outcome::Ending;
 use super::view::{ReportView, WindowLine, WindowView};
 use super::words::{self, clock};
 use super::{nics, tables};
 use crate::model::window::{EVICTION_AFTER, KubeletPause, NOT_READY_AFTER, PhaseName, REBOOT};
 use crate::report::problems::{self, word};
+use crate::report::screen::LastLine;
 use crate::report::style::{Style, Tone};
 use crate::report::table::{Cell, KEPT, Table};
 use crate::report::text::{
@@ -25,10 +27,10 @@ pub(in crate::report) fn report(view: &ReportView, style: Style) -> String {
 }
 
 /// How the window went.
-pub(in crate::report) fn verdict(view: &ReportView, style: Style) -> String {
+pub(in crate::report) fn verdict(view: &ReportView) -> LastLine {
     let verdict = view.computed.verdict;
-    let word = style.paint(verdict.title(), verdict.tone());
-    format!("{word}: {}", view.computed.sentence)
+    let words = LastLine::new(&view.computed.sentence, verdict == Ending::Well);
+    words.headed(verdict.title(), verdict.tone())
 }
 
 fn facts(view: &ReportView) -> Facts {

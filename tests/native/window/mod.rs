@@ -33,5 +33,6 @@ mod scene;
 mod selection;
 mod signals;
 mod started;
+mod status;
 mod units;
 mod whole;

@@ -1,0 +1,103 @@
+//! Of the pods without a usable record: which are gone, and which run and cannot be restored.
+
+use std::collections::BTreeSet;
+
+use crate::model::{PodId, PodSummary, Problem, Severity};
+use crate::records::rejected::Rejected;
+use crate::records::survey::{Finding, Surveyed, Unmatched};
+use crate::runtime::RuntimeAnswer;
+
+/// Why nothing of a pod can be restored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unrestorable {
+    Unusable,
+    NoCheckpoint,
+}
+
+/// Which pods that are gone are no failure: pods are deleted every day.
+#[derive(Debug)]
+pub(super) struct GoneRule {
+    /// Whether a container runtime was queried for the pods that run.
+    was_queried: bool,
+    /// Pods that must not be gone: the user named them, or they ran when a window began.
+    pub missed: BTreeSet<PodId>,
+}
+
+impl GoneRule {
+    pub(super) fn new(answer: Option<&RuntimeAnswer>) -> Self {
+        Self {
+            was_queried: answer.is_some_and(|answer| !answer.queried.is_empty()),
+            missed: BTreeSet::new(),
+        }
+    }
+}
+
+impl Surveyed {
+    /// Whether the pod of a record is known to be gone, and may be.
+    fn is_gone(&self, one: &Rejected) -> bool {
+        let GoneRule {
+            was_queried,
+            missed,
+        } = &self.gone;
+        one.is_gone(*was_queried) && !missed.contains(&one.pod.info.id)
+    }
+
+    /// Whether every record is about a pod that is gone. Then the host is restored, and nothing else is missing.
+    pub(crate) fn has_only_gone(&self) -> bool {
+        let is_readable = self.damaged.is_empty() && self.damaged_files == 0;
+        self.matched.is_empty()
+            && is_readable
+            && !self.rejected.is_empty()
+            && self.rejected.iter().all(|one| self.is_gone(one))
+    }
+
+    /// Why it is unknown whose pod some records are about.
+    pub(crate) fn doubts(&self) -> impl Iterator<Item = Problem> {
+        let rejected = self.rejected.iter().filter(|one| !self.is_gone(one));
+        rejected.flat_map(Rejected::problems)
+    }
+
+    /// The pods of which nothing can be restored, each once.
+    pub(crate) fn lost_pods(&self) -> Vec<(PodSummary, Unrestorable)> {
+        let mut rejected: Vec<&Rejected> = self.rejected.iter().collect();
+        rejected.retain(|one| !self.is_gone(one) && one.is_first_of_its_pod());
+        let mut lost = Vec::new();
+        for one in &rejected {
+            lost.push((one.pod.clone(), Unrestorable::Unusable));
+        }
+        // A file that cannot be read is of a running pod only if one has its id; any other is a problem alone.
+        for info in &self.damaged {
+            if self.unmatched.iter().any(|one| one.pod.info.id == info.id) {
+                lost.push((PodSummary::bare(info, None), Unrestorable::Unusable));
+            }
+        }
+        for Unmatched { pod, finding, .. } in &self.unmatched {
+            let is_listed = rejected.iter().any(|one| one.is_of(pod))
+                || self.damaged.iter().any(|info| info.id == pod.info.id);
+            if *finding == Finding::Bare && !is_listed {
+                let summary = PodSummary::bare(&pod.info, Some(&pod.netns.path));
+                lost.push((summary, Unrestorable::NoCheckpoint));
+            }
+        }
+        lost
+    }
+
+    /// Everything to report beside the pods that have a record.
+    pub(crate) fn all_problems(&self) -> Vec<Problem> {
+        let mut all = self.problems.clone();
+        for one in &self.rejected {
+            let is_gone = self.is_gone(one);
+            all.extend(one.problems().into_iter().map(|problem| Problem {
+                severity: if is_gone {
+                    Severity::Info
+                } else {
+                    problem.severity
+                },
+                ..problem
+            }));
+        }
+        all.extend(self.contested.iter().cloned());
+        all.extend(self.unmatched.iter().filter_map(Unmatched::problem));
+        all
+    }
+}

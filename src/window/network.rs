@@ -1,0 +1,167 @@
+//! Which running pods have their network, and which links of the host under them do not work.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::inventory::cannot_observe;
+use crate::inventory::observe::Host;
+use crate::inventory::visit::visit;
+use crate::kernel::link;
+use crate::kernel::state::Needs;
+use crate::model::{IfName, NetState, Problem, StackLink};
+use crate::plan::{self, HostLinks, snapshot_quality};
+use crate::records::matched::Matched;
+use crate::records::rejected::Reason;
+use crate::records::survey::{Finding, Surveyed, Unmatched};
+
+/// The network of the running pods.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct PodNetworks {
+    /// Running pods.
+    pub pods: usize,
+    /// Running pods that have lost nothing of what carries their network.
+    pub complete: usize,
+    /// Running pods that have lost it, or have no interface and no checkpoint.
+    pub lost: usize,
+    /// Running pods that could not be compared with a checkpoint.
+    pub unknown: usize,
+    /// Links of the host under the pods that do not work, without those on such a link.
+    pub links: Vec<FaultyLink>,
+}
+
+/// A link of the host that worked when it was recorded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FaultyLink {
+    /// Its recorded name.
+    pub name: IfName,
+    /// What is wrong with it now.
+    pub state: LinkFault,
+}
+
+/// What is wrong with a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LinkFault {
+    /// It does not exist.
+    Missing,
+    /// It is down.
+    Down,
+    /// It is up and has no carrier.
+    NoCarrier,
+}
+
+impl PodNetworks {
+    /// Compares what the verdict on a pod depends on: its links, addresses and routes.
+    /// `running` are the namespaces that were entered, of pods and others. Returns also why pods are unknown.
+    pub(crate) fn of(surveyed: &mut Surveyed, running: usize) -> (Self, Vec<Problem>) {
+        let mut problems = Vec::new();
+        let mut lost = Vec::new();
+        let Surveyed { host, matched, .. } = surveyed;
+        for compared in visit(matched, |one| one.has_lost(host)) {
+            let compared = compared.unwrap_or_else(|error| Err(cannot_observe("netns", &error)));
+            lost.push(compared.map_err(|problem| problems.push(problem)).ok());
+        }
+        let (private, unmatched): (Vec<_>, Vec<_>) = surveyed
+            .unmatched
+            .iter()
+            .partition(|one| one.finding == Finding::Private);
+        // A namespace to which several records lead is not among the unmatched ones.
+        let entered = running.saturating_sub(private.len());
+        lost.extend(unmatched.into_iter().map(has_lost));
+        lost.resize(lost.len().max(entered), None);
+        let closed = surveyed.rejected.iter();
+        let closed = closed.filter(|one| matches!(one.reason, Reason::NetnsClosed));
+        lost.extend(closed.map(|_| None));
+        let count = |wanted| lost.iter().filter(|one| **one == wanted).count();
+        let networks = Self {
+            pods: lost.len(),
+            complete: count(Some(false)),
+            lost: count(Some(true)),
+            unknown: count(None),
+            links: faulty_links(surveyed),
+        };
+        if networks.unknown > 0 {
+            problems.extend(surveyed.doubts().map(Problem::demoted));
+        }
+        (networks, problems)
+    }
+}
+
+impl Matched {
+    /// Whether the pod has lost what carried its network; the calling thread must be inside its namespace.
+    fn has_lost(&mut self, host: &Host) -> Result<bool, Problem> {
+        let observe = |one: &mut Self| {
+            let links = one.pod.observe_links_inside(host)?;
+            one.complete_inside(links, Needs::default())
+        };
+        let now =
+            observe(self).map_err(|error| cannot_observe("netns", &error).of(&self.info.id))?;
+        let (wanted, _) = self.wanted(&now, &HostLinks::default(), &[]);
+        Ok(snapshot_quality::loss(&wanted, &now).is_some())
+    }
+}
+
+/// Whether a pod without a record has lost its network; `None` where that is unknown.
+fn has_lost(one: &Unmatched) -> Option<bool> {
+    let is_bare = one.state.links_but_loopback().next().is_none();
+    match one.finding {
+        Finding::Bare => Some(true),
+        _ if one.state.links.is_empty() => None,
+        // The record of one that has lost everything cannot be read.
+        Finding::Nothing if one.has_record => is_bare.then_some(true),
+        Finding::Nothing | Finding::Private => Some(false),
+        Finding::HasInterfaces => (!one.has_record).then_some(false),
+    }
+}
+
+/// The recorded links under the pods that do not work; of those on each other, the lowest.
+fn faulty_links(surveyed: &mut Surveyed) -> Vec<FaultyLink> {
+    let Surveyed {
+        host,
+        baseline,
+        matched,
+        ..
+    } = surveyed;
+    let extensions = matched
+        .iter()
+        .filter_map(|one| one.checkpoint.netfix.as_ref());
+    let stack = extensions.flat_map(|extension| &extension.stack);
+    let under: BTreeMap<&IfName, &StackLink> = stack.map(|link| (&link.name, link)).collect();
+    let observed = baseline.observed(&host.state, None);
+    let (_, links) = plan::host(&baseline.state, observed, &baseline.devices);
+    let mut faults = BTreeMap::new();
+    for name in under.keys() {
+        if let Some(fault) = fault(name, &links.name_now(name), &baseline.state, host) {
+            faults.insert((*name).clone(), fault);
+        }
+    }
+    let is_lowest = |name: &IfName| {
+        let over = under.get(name).map_or(&[][..], |link| &link.over);
+        !over.iter().any(|lower| faults.contains_key(lower))
+    };
+    let lowest = faults.iter().filter(|(name, _)| is_lowest(name));
+    let lowest = lowest.map(|(name, state)| FaultyLink {
+        name: name.clone(),
+        state: *state,
+    });
+    lowest.collect()
+}
+
+/// What is wrong with a link that is recorded as `then` and is `now`.
+fn fault(then: &IfName, now: &IfName, recorded: &NetState, host: &mut Host) -> Option<LinkFault> {
+    let Some(link) = host.state.link(now) else {
+        return Some(LinkFault::Missing);
+    };
+    let was_up = recorded.link(then).is_some_and(|link| link.flags.up);
+    match (link.flags.up, link.flags.carrier) {
+        _ if !was_up => None,
+        (false, _) => Some(LinkFault::Down),
+        (true, true) => None,
+        (true, false) => {
+            let index = link.index;
+            let is_coming = link::is_coming_up(&mut host.socket, index).unwrap_or_default();
+            (!is_coming).then_some(LinkFault::NoCarrier)
+        }
+    }
+}

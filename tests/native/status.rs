@@ -1,0 +1,170 @@
+//! `netfix status`: which pods have their network, and what could not be read. A person types it first.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::common::{Node, Pod, Run};
+
+/// `netfix status` on a machine with this node's pods alone; it may change nothing.
+fn status(node: &Node, words: &str) -> Run {
+    let before = node.state_files();
+    let run = node.netfix_alone(&format!("status {words}"));
+    assert_eq!(node.state_files(), before, "status has written");
+    run
+}
+
+fn network(node: &Node) -> Value {
+    let run = status(node, "-o json");
+    run.json()["status"]["network"].clone()
+}
+
+/// The line of `status` that begins with this word.
+fn line(run: &Run, word: &str) -> String {
+    let mut lines = run.out.lines();
+    let found = lines.find(|line| line.split_whitespace().next() == Some(word));
+    found
+        .unwrap_or_else(|| panic!("no {word}\n{}", run.transcript()))
+        .to_owned()
+}
+
+#[track_caller]
+fn assert_network(node: &Node, expected: &str) {
+    let run = status(node, "").exits(0);
+    assert_eq!(
+        line(&run, "network"),
+        format!("network    {expected}"),
+        "{}",
+        run.transcript()
+    );
+}
+
+/// The links of a pod, by `ip`.
+fn links(pod: &Pod<'_>) -> Vec<String> {
+    let listed: Value = serde_json::from_str(&pod.ip("-j link")).expect("JSON of ip");
+    let links = listed.as_array().into_iter().flatten();
+    links
+        .filter_map(|link| Some(link["ifname"].as_str()?.to_owned()))
+        .collect()
+}
+
+#[test]
+fn the_missing_nic_and_the_pods_without_network_are_shown() {
+    let node = Node::new();
+    let pods = node.simple_pods(3);
+    node.netfix_alone("snapshot").exits(0);
+    assert_network(&node, "3 of 3 pods have theirs");
+    assert_eq!(
+        network(&node),
+        json!({ "pods": 3, "complete": 3, "lost": 0, "unknown": 0, "links": [] })
+    );
+
+    node.lose();
+    assert!(!node.ns.has_link("eth0"));
+    assert!(pods.iter().all(|pod| links(pod) == ["lo"]));
+    assert_network(
+        &node,
+        "0 of 3 pods have theirs: eth0 is missing. Run `netfix restore`",
+    );
+    let links = json!([{ "name": "eth0", "state": "missing" }]);
+    assert_eq!(
+        network(&node),
+        json!({ "pods": 3, "complete": 0, "lost": 3, "unknown": 0, "links": links })
+    );
+
+    node.reload();
+    assert_network(
+        &node,
+        "0 of 3 pods have theirs: eth0 is down. Run `netfix restore`",
+    );
+    node.netfix_alone("restore").exits(0);
+    assert_network(&node, "3 of 3 pods have theirs");
+}
+
+#[test]
+fn a_nic_without_carrier_is_shown_beside_pods_that_have_everything() {
+    let node = Node::new();
+    let _pods = node.simple_pods(2);
+    node.netfix_alone("snapshot").exits(0);
+    node.gateway.ip("link set up0 down");
+    assert_network(&node, "2 of 2 pods have theirs, but eth0 has no carrier");
+    assert_eq!(
+        network(&node)["links"],
+        json!([{ "name": "eth0", "state": "no-carrier" }])
+    );
+}
+
+#[test]
+fn a_pod_that_lost_only_its_addresses_has_no_network() {
+    let node = Node::new();
+    let pods = node.simple_pods(3);
+    node.netfix_alone("snapshot").exits(0);
+    pods[1].ip("addr flush dev eth0");
+    assert_network(&node, "2 of 3 pods have theirs. Run `netfix restore`");
+}
+
+#[test]
+fn a_pod_without_interface_and_without_checkpoint_has_no_network() {
+    let node = Node::new();
+    let _old = node.simple_pods(1);
+    node.netfix_alone("snapshot").exits(0);
+    let young = node.pod("young").simple();
+    assert_network(&node, "2 of 2 pods have theirs");
+    node.lose_and_reload();
+    node.netfix_alone("restore").exits(5);
+    assert_eq!(links(&young), ["lo"]);
+    assert_network(&node, "1 of 2 pods have theirs. Run `netfix restore`");
+}
+
+#[test]
+fn without_a_window_there_is_no_last_one() {
+    let node = Node::new();
+    let _pods = node.simple_pods(1);
+    node.netfix_alone("snapshot").exits(0);
+    let run = status(&node, "").exits(0);
+    assert_eq!(line(&run, "last"), "last       none");
+    assert_eq!(line(&run, "window"), "window     none open");
+    let document = status(&node, "-o json").exits(0).json();
+    assert!(document["status"]["last"].is_null(), "{document}");
+    assert_eq!(document["status"]["unread"], json!([]));
+}
+
+#[test]
+fn what_cannot_be_read_is_a_dash_with_its_reason_and_not_none() {
+    let node = Node::new();
+    let _pods = node.simple_pods(2);
+    node.netfix_alone("snapshot").exits(0);
+    let state = node.state_dir();
+    fs::create_dir_all(state.join("windows")).expect("the directory of records");
+    for (file, word, none, part) in [
+        ("window.json", "window", "none open", "window"),
+        (
+            "windows/20261121T031500Z.json",
+            "last",
+            "last       none",
+            "last",
+        ),
+        ("node.json", "snapshot", "no complete one", "snapshot"),
+    ] {
+        let path = state.join(file);
+        let whole = fs::read(&path).ok();
+        fs::write(&path, "{").expect("a damaged file");
+        let run = status(&node, "").exits(1).lacks(none);
+        let begin = format!("{word:<10} - (checkpoint-corrupt: ");
+        assert!(line(&run, word).starts_with(&begin), "{}", run.transcript());
+        // The rest is shown.
+        assert_eq!(line(&run, "network"), "network    2 of 2 pods have theirs");
+        let document = status(&node, "-o json").exits(1).json();
+        let unread = document["status"]["unread"]
+            .as_array()
+            .expect("a list")
+            .clone();
+        let parts: Vec<&Value> = unread.iter().map(|one| &one["part"]).collect();
+        assert_eq!(parts, [part], "{document:#}");
+        match whole {
+            Some(whole) => fs::write(&path, whole).expect("a repair"),
+            None => fs::remove_file(&path).expect("a repair"),
+        }
+    }
+    status(&node, "").exits(0);
+}
