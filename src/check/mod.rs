@@ -195,24 +195,10 @@ fn examine(
     problems.extend(unsupported);
     let host_lines = host.lines();
     let is_lost = |one: &Compared| matches!(one.verdict, PodVerdict::Lost(_));
-    let is_calm = host_lines.is_empty() && !pods.iter().any(is_lost);
     let has_lost_pod = pods.iter().any(is_lost);
+    let is_calm = host_lines.is_empty() && !has_lost_pod;
     let host_loss = node::host_loss(&surveyed);
-    // The generations have what was lost.
-    let past = if has_lost_pod || host_loss.is_some() {
-        store.past()
-    } else {
-        Vec::new()
-    };
-    let host_loss = host_loss.map(|loss| {
-        let problem = node::lost(loss, &surveyed, &past);
-        // What took the pods' links took this, too.
-        if has_lost_pod {
-            problem.demoted()
-        } else {
-            problem
-        }
-    });
+    let (past, host_loss) = node::held(host_loss, has_lost_pod, &surveyed, store);
     problems.extend(of_host(host, host_loss));
     let (without_carrier, is_coming) = node::carrier(&mut surveyed, &links);
     let lacks_carrier = !without_carrier.is_empty();

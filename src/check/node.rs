@@ -116,12 +116,31 @@ pub(super) fn host_loss(surveyed: &Surveyed) -> Option<(IfName, LossCause)> {
     snapshot_quality::host_loss(&recorded.state, &surveyed.host.state, under.collect())
 }
 
-/// The problem with what the host has lost.
-pub(super) fn lost(
-    (link, what): (IfName, LossCause),
+/// The generations, which have what is lost, where something is; and the problem with what the host has lost.
+pub(super) fn held(
+    loss: Option<(IfName, LossCause)>,
+    has_lost_pod: bool,
     surveyed: &Surveyed,
-    past: &[PastFiles],
-) -> Problem {
+    store: &Store,
+) -> (Vec<PastFiles>, Option<Problem>) {
+    if !has_lost_pod && loss.is_none() {
+        return (Vec::new(), None);
+    }
+    let past = store.past();
+    let problem = loss.map(|loss| {
+        let problem = lost(loss, surveyed, &past);
+        // What took the pods' links took this, too.
+        if has_lost_pod {
+            problem.demoted()
+        } else {
+            problem
+        }
+    });
+    (past, problem)
+}
+
+/// The problem with what the host has lost.
+fn lost((link, what): (IfName, LossCause), surveyed: &Surveyed, past: &[PastFiles]) -> Problem {
     let created = surveyed
         .node_state
         .as_ref()

@@ -1,35 +1,14 @@
 //! Of the pods without a usable record: which are gone, and which run and cannot be restored.
 
-use std::collections::BTreeSet;
-
-use crate::model::{PodId, PodSummary, Problem, Severity};
-use crate::records::rejected::Rejected;
+use crate::model::{PodSummary, Problem, Severity};
+use crate::records::rejected::{GoneRule, Rejected};
 use crate::records::survey::{Finding, Surveyed, Unmatched};
-use crate::runtime::RuntimeAnswer;
 
 /// Why nothing of a pod can be restored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unrestorable {
     Unusable,
     NoCheckpoint,
-}
-
-/// Which pods that are gone are no failure: pods are deleted every day.
-#[derive(Debug)]
-pub(super) struct GoneRule {
-    /// Whether a container runtime was queried for the pods that run.
-    was_queried: bool,
-    /// Pods that must not be gone: the user named them, or they ran when a window began.
-    pub missed: BTreeSet<PodId>,
-}
-
-impl GoneRule {
-    pub(super) fn new(answer: Option<&RuntimeAnswer>) -> Self {
-        Self {
-            was_queried: answer.is_some_and(|answer| !answer.queried.is_empty()),
-            missed: BTreeSet::new(),
-        }
-    }
 }
 
 impl Surveyed {

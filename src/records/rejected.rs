@@ -1,8 +1,10 @@
 //! Records that are not used, and why.
 
+use std::collections::BTreeSet;
+
 use crate::inventory::observe::Pod;
 use crate::model::problem::{Cause, MatchingCause};
-use crate::model::{Bytes, PodInfo, PodSummary, Problem, Severity};
+use crate::model::{Bytes, PodId, PodInfo, PodSummary, Problem, Severity};
 use crate::runtime::RuntimeAnswer;
 
 /// A record that is not used.
@@ -30,6 +32,24 @@ pub(crate) enum Reason {
     PodRecreated(PodInfo),
     /// It names no interface that netfix can use; with the problems of its entries.
     Unusable(Vec<Problem>),
+}
+
+/// Which pods that are gone are no failure: pods are deleted every day.
+#[derive(Debug)]
+pub(super) struct GoneRule {
+    /// Whether a container runtime was queried for the pods that run.
+    pub was_queried: bool,
+    /// Pods that must not be gone: the user named them, or they ran when a window began.
+    pub missed: BTreeSet<PodId>,
+}
+
+impl GoneRule {
+    pub(super) fn new(answer: Option<&RuntimeAnswer>) -> Self {
+        Self {
+            was_queried: answer.is_some_and(|answer| !answer.queried.is_empty()),
+            missed: BTreeSet::new(),
+        }
+    }
 }
 
 impl Rejected {

@@ -46,16 +46,14 @@ pub(crate) fn decide(now: Observation, stored: &Archive) -> Changes {
     } = decider;
     problems.extend(of_pods);
     // A name under which one pod was stored may be that of another one now.
-    for one in &decisions {
-        if matches!(one.change, PodChange::Write(..)) {
-            gone.remove(&one.pod.info.id);
-        }
+    let is_written = |one: &&PodDecision| matches!(one.change, PodChange::Write(..));
+    for one in decisions.iter().filter(is_written) {
+        gone.remove(&one.pod.info.id);
     }
     let any = |is_it: fn(&PodChange) -> bool| decisions.iter().any(|one| is_it(&one.change));
     // A pod that cannot be read does not hold up the others: its tenant may change its tables without end.
     let is_whole = moment.complete && !any(|change| matches!(change, PodChange::HalfLost));
-    let is_unknown = |change: &PodChange| matches!(change, PodChange::Unread | PodChange::NoRecord);
-    let has_unknown = any(is_unknown);
+    let has_unknown = any(|one| matches!(one, PodChange::Unread | PodChange::NoRecord));
     // Only when every namespace could be read, a checkpoint without a pod is known to be one of a pod that is gone.
     if moment.everything && is_whole {
         for (id, why) in of_gone_pods(stored, alive, &decisions) {

@@ -233,5 +233,5 @@ fn in_an_hour_of_timers_what_is_lost_stays_critical_and_no_sound_pod_raises_anyt
     watch.turns(2);
     watch.accept("host");
     watch.turns(4);
-    println!("{}", watch.log);
+    eprint!("{}", watch.log);
 }

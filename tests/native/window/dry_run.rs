@@ -144,8 +144,8 @@ fn pods_that_are_lost_already_refuse_the_window_unless_it_is_to_repair_them() {
     let scene = Scene::new(&node);
     scene.netfix("snapshot").exits(0);
     scene.pods[0].ip("link del eth0");
-    let lost = ("degraded", scene.pods[0].name());
-    predicts(&scene, "", lost);
+    let degraded = ("degraded", scene.pods[0].name());
+    predicts(&scene, "", degraded);
     let run = scene.netfix("upgrade --dry-run -- true").exits(4);
     assert!(
         last_line(&run)
@@ -153,10 +153,10 @@ fn pods_that_are_lost_already_refuse_the_window_unless_it_is_to_repair_them() {
         "{}",
         run.transcript()
     );
-    run.errors(&[lost, ("degraded", "")]);
+    run.errors(&[degraded, ("degraded", "")]);
     for options in ["--force", "--repair"] {
         let run = dry_run(&scene, options).exits(0).errors(&[]);
-        run.warnings(&[lost, ("degraded", "")]);
+        run.warnings(&[degraded, ("degraded", "")]);
     }
     let run = scene.netfix("upgrade --dry-run --repair -- true").exits(0);
     let last = last_line(&run);
