@@ -325,13 +325,10 @@ impl<'a> Decider<'a> {
         PodChange::Write(reason, Box::new(checkpoint.in_oldest_schema()))
     }
 
-    /// Records that a namespace has nothing now: from when on, that is known of earlier snapshots.
+    /// Records that a namespace has nothing now.
     fn note_empty(&mut self, identity: NetnsIdentity, accepted: bool) {
         let known = self.stored.empty(&identity);
-        let now = self.moment.created_boottime;
         let note = EmptyNetns {
-            since: known.and_then(|known| known.since).or(now),
-            seen: now,
             accepted: accepted || known.is_some_and(|known| known.accepted),
             identity,
         };

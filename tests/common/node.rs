@@ -31,11 +31,17 @@ impl Node {
     /// A node with `eth0` up, one IPv4 and one IPv6 address, and default routes to the gateway.
     pub fn new() -> Self {
         let node = Self::without_addresses();
-        node.ns.ip("addr add 10.88.0.2/16 dev eth0");
-        node.ns.ip("addr add fd88::2/64 dev eth0");
-        node.ns.ip(&format!("route add default via {GATEWAY4}"));
-        node.ns.ip(&format!("route add default via {GATEWAY6}"));
+        node.give_addresses();
         node
+    }
+
+    /// What a network manager does with the NIC.
+    pub fn give_addresses(&self) {
+        self.ns.ip("link set eth0 up");
+        self.ns.ip("addr add 10.88.0.2/16 dev eth0");
+        self.ns.ip("addr add fd88::2/64 dev eth0");
+        self.ns.ip(&format!("route add default via {GATEWAY4}"));
+        self.ns.ip(&format!("route add default via {GATEWAY6}"));
     }
 
     /// A node whose `eth0` is up and has no address.

@@ -348,7 +348,8 @@ fn a_pod_recreated_under_the_same_name_gets_nothing_of_the_old_one() {
     let new = replace(&node, old);
     node.node.lose_and_reload();
     let bare = node.capture(&new);
-    let run = node.netfix(&format!("restore {CRI} -o json")).exits(5);
+    let of_files = format!("restore --source checkpoints {CRI} -o json");
+    let run = node.netfix(&of_files).exits(5);
     assert!(
         !run.coded("pod-replaced").is_empty() && !has_error(&run, &["pod-replaced"], &old_id),
         "{}",

@@ -42,7 +42,7 @@ fn sixty_pods_under_a_small_limit_of_open_files_are_all_restored() {
         let words = format!("verify --timeout 10s --ping {GATEWAY4}");
         limited(&node, files, &words)
             .exits(0)
-            .stdout_has(&["60 pods"]);
+            .stdout_has(&["60 selected pods"]);
         node.netfix("diff").exits(0);
     }
 }

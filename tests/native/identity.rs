@@ -94,7 +94,7 @@ fn snapshot_with_a_reused_inode(run: impl Fn(&Node, &str) -> Run) -> Result<(), 
     let old = std::fs::read_to_string(node.checkpoint_of(&pod)).expect("the old checkpoint");
     node.lose_and_reload();
     pod.ns.replace_with_same_inode()?;
-    node.ns.ip("link set eth0 up");
+    node.give_addresses();
     run(&node, "snapshot").exits(0).has_no("degraded");
     furnish(&node, &pod.ns, "10.88.7.7");
     let before = pod.capture();
@@ -134,6 +134,8 @@ fn without_cookies_an_empty_namespace_does_not_hide_the_next_one_with_its_inode(
             .errors(&[])
             .lacks(empty.name());
         empty.ns.replace_with_same_inode()?;
+        furnish(&node, &empty.ns, "10.88.7.7");
+        empty.ip("link del eth0");
         node.netfix_on_old_kernel("restore")
             .exits(5)
             .errors(&[("checkpoint-missing", empty.name())]);
@@ -303,7 +305,7 @@ fn restore_with_a_reused_pid(
         &eye.capture(&node),
         "the namespace of the process with the same pid",
     );
-    node.ns.ip("link set eth0 up");
+    node.give_addresses();
     run("snapshot").exits(0).has_no("degraded");
     Ok(())
 }

@@ -85,6 +85,7 @@ fn verify_fails_for_a_bare_pod_without_a_checkpoint() {
     let pods = node.simple_pods(2);
     node.snapshot();
     fs::remove_file(node.checkpoint_of(&pods[1])).expect("the checkpoint goes");
+    fs::remove_dir_all(node.generations_folder()).expect("the generations go");
     node.lose_and_reload();
     node.netfix("restore")
         .exits(5)

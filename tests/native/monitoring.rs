@@ -37,7 +37,7 @@ fn the_plugin_line_is_one_line_with_performance_data() {
     assert_eq!(run.out.lines().count(), 1, "{}", run.transcript());
     assert!(
         run.out
-            .starts_with("NETFIX OK - 2 of 2 pods match a fresh checkpoint"),
+            .starts_with("NETFIX OK - 2 of 2 selected pods match a fresh checkpoint"),
         "{}",
         run.transcript()
     );
@@ -133,8 +133,8 @@ fn the_metrics_show_the_findings_and_are_replaced_atomically() {
             &text,
             "netfix_findings{code=\"degraded\",severity=\"error\"}"
         ),
-        3.0,
-        "two pods, and the host's NIC without its addresses"
+        2.0,
+        "the two pods: what took their links took the host's addresses, too, which is a warning"
     );
     assert!(sample(&text, "netfix_drift_steps") >= 2.0);
     let beside = fs::read_dir(node.temp()).expect("the folder").flatten();

@@ -38,7 +38,7 @@ fn assert_ignored(alone: &Alone, node: &Node) {
     run.lacks(&alone.path());
     assert!(pods.iter().all(Pod::has_eth0), "a pod is not restored");
     let run = with(node, alone, "verify").exits(0);
-    run.stdout_has(&["2 pods"]).lacks(&alone.path());
+    run.stdout_has(&["2 selected pods"]).lacks(&alone.path());
     let run = with(node, alone, "snapshot").exits(0);
     run.stdout_has(&["2 pods"]).lacks(&alone.path());
 }

@@ -183,7 +183,7 @@ fn the_hosts_default_gateways_are_probed_from_the_host() {
     screen.stdout_has(&[
         "(host)",
         GATEWAY6,
-        "the host and 1 pod reach their gateways",
+        "the host and 1 selected pod reach their gateways",
     ]);
 }
 
@@ -203,7 +203,7 @@ fn a_silent_gateway_of_the_host_alone_fails_the_command() {
     let screen = node.netfix("verify --timeout 3s").exits(5);
     screen.stdout_has(&[
         "(host)",
-        "the host does not reach 10.88.0.99; 1 pod reaches its gateways",
+        "the host does not reach 10.88.0.99; 1 selected pod reaches its gateways",
     ]);
 }
 

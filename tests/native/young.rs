@@ -66,7 +66,7 @@ fn a_pod_newer_than_a_young_snapshot_is_counted_as_new_and_no_finding() {
     node.netfix_alone("snapshot").exits(0);
     let late = node.pod("late").simple();
     let run = node.netfix("check").exits(0);
-    let run = run.stdout_has(&["OK: 2 of 2 pods match a fresh checkpoint, 1 new; "]);
+    let run = run.stdout_has(&["OK: 2 of 2 selected pods match a fresh checkpoint, 1 new; "]);
     assert_eq!(run.out.lines().count(), 1, "{}", run.transcript());
     let file = node.temp().join("netfix.prom");
     let run = node
@@ -355,7 +355,7 @@ fn what_came_after_the_snapshot_and_would_be_lost_is_named_once() {
     let run = run.stdout_has(&[
         "INFO: surplus: ",
         "link net1 and 3 more objects are in no checkpoint: a loss of the NIC would take them",
-        "OK: 1 of 1 pod",
+        "OK: 1 of 1 selected pod",
     ]);
     assert!(run.out.contains(pod.name()), "{}", run.transcript());
     let quiet = node.netfix("check -q").exits(0);

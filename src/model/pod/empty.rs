@@ -4,44 +4,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{NetnsIdentity, is_false};
 
-/// So long a namespace must have been without an interface, in milliseconds: one that is being set up gets its interface earlier.
-const SETTLED: u64 = 300_000;
-
 /// A namespace without an interface.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EmptyNetns {
     /// Which one.
     #[serde(flatten)]
     pub identity: NetnsIdentity,
-    /// When the first of the snapshots that found it so was taken, in milliseconds since the machine's boot (`CLOCK_BOOTTIME`);
-    /// `None` in a file of an older netfix.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub since: Option<u64>,
-    /// When the last one was.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seen: Option<u64>,
     /// Whether a person gave up what it had (`snapshot --accept`).
     #[serde(default, skip_serializing_if = "is_false")]
     pub accepted: bool,
-}
-
-impl EmptyNetns {
-    /// A namespace that was seen without an interface right before a loss: it lost nothing, unless there is evidence.
-    pub(crate) fn before_loss(identity: NetnsIdentity) -> Self {
-        Self {
-            identity,
-            since: Some(0),
-            seen: Some(SETTLED),
-            accepted: false,
-        }
-    }
-
-    /// Whether it was long enough without an interface, or a person said that this is right.
-    fn is_settled(&self) -> bool {
-        let both = self.since.zip(self.seen);
-        let is_long = both.is_some_and(|(since, seen)| seen.saturating_sub(since) >= SETTLED);
-        self.accepted || is_long
-    }
 }
 
 /// What shows that a namespace without an interface should have one.
@@ -60,7 +31,7 @@ pub enum Evidence {
     Checkpoint,
 }
 
-/// Whether a namespace without an interface needs none, by the record of earlier snapshots.
+/// Whether a namespace without an interface needs none: an earlier snapshot found it so, and nothing shows that it had one since.
 pub(crate) fn needs_none(record: Option<&EmptyNetns>, evidence: Option<Evidence>) -> bool {
-    record.is_some_and(|known| known.accepted || (known.is_settled() && evidence.is_none()))
+    record.is_some_and(|known| known.accepted || evidence.is_none())
 }

@@ -190,12 +190,11 @@ fn changes(case: Case) -> String {
     serde_json::to_string_pretty(&all).unwrap() + "\n"
 }
 
-/// A namespace without an interface: its inode, since when, and whether that is accepted.
+/// A namespace without an interface: its inode, and whether that is accepted.
 fn in_words(netns: &EmptyNetns) -> String {
     let inode = netns.identity.inode;
-    let since = netns.since.map_or("-".into(), |since| since.to_string());
     let accepted = if netns.accepted { ", accepted" } else { "" };
-    format!("{inode} since {since}{accepted}")
+    format!("{inode}{accepted}")
 }
 
 #[test]

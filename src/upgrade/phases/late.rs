@@ -79,7 +79,10 @@ fn note_bare(network: &mut PodNetwork, bare: Vec<NetnsIdentity>) {
         let is_known = |one: &EmptyNetns| bare.iter().any(|bare| bare.is_same(&one.identity));
         node.empty.retain(|one| one.accepted || !is_known(one));
         let bare = bare.into_iter();
-        node.empty.extend(bare.map(EmptyNetns::before_loss));
+        node.empty.extend(bare.map(|identity| EmptyNetns {
+            identity,
+            accepted: false,
+        }));
     }
 }
 
