@@ -25,8 +25,8 @@ pub fn loss(good: &NetState, now: &NetState) -> Option<Loss> {
         .or_else(|| both.gateway_routes())
 }
 
-/// What the host has lost since its good record: the addresses of a link that has hardware, carries pods (`under`) or is on top of
-/// such a link, or the default route. Other links belong to somebody else, and a link that is missing is another finding.
+/// What the host has lost since its good record: a link with addresses, or these, if it has hardware, carries pods (`under`) or is on
+/// top of such a link; or the default route. Other links belong to other programs.
 #[must_use]
 pub fn host_loss(
     good: &NetState,
@@ -44,8 +44,7 @@ pub fn host_loss(
     let of_links = good
         .links_but_loopback()
         .filter(|link| carrying.contains(&link.name));
-    let found = of_links.filter_map(|link| Some((link, present(link, now)?)));
-    let mut lost = found.filter_map(|(link, now)| Some((link, both.addresses(link, &now.name)?)));
+    let mut lost = of_links.filter_map(|link| Some((link, both.of_host_link(link)?)));
     let lost = lost.next().or_else(|| both.default_route());
     lost.map(|(link, what)| (link.name.clone(), what))
 }
@@ -94,6 +93,18 @@ impl<'a> Since<'a> {
             Some(now) if link.flags.up && !now.flags.up => Some(LossCause::LinkDown),
             Some(now) if is_another(link, now) => Some(LossCause::LinkReplaced),
             Some(_) => self.addresses(link, &link.name),
+        }
+    }
+
+    /// What a link of the host has lost, which may have another name now. One that had no addresses may go.
+    fn of_host_link(&self, link: &Link) -> Option<LossCause> {
+        let had = |family: &IpFamily| owned(&self.good, &link.name, *family).next().is_some();
+        match present(link, self.now.state) {
+            Some(now) => self.addresses(link, &now.name),
+            None => IpFamily::BOTH
+                .iter()
+                .any(had)
+                .then_some(LossCause::LinkGone),
         }
     }
 

@@ -90,7 +90,7 @@ degraded_in_journal() { journalctl -q -o json -t netfix "COMMAND=$1" CODE=degrad
 metric() { setpriv --reuid 4242 --regid 4242 --clear-groups grep -qxF -- "$1" "$METRICS" || fail "no '$1' for others to read in $METRICS"; }
 
 inodes() { local pod; for pod in "${PODS[@]}"; do stat -L -c %i "/run/netns/$pod"; done | sort; }
-timeless() { jq -S 'del(.netfix.created, .netfix.checksum)' "$1"; }
+timeless() { jq -S 'del(.netfix.created, .netfix.created_boottime, .netfix.checksum)' "$1"; }
 
 # as_a_shell_writes: the same files with the same content as a snapshot in a root shell, outside any sandbox.
 as_a_shell_writes() {
