@@ -128,7 +128,7 @@ fn one_node_that_refuses_or_cannot_be_reached_keeps_all_nodes_as_they_are() {
     control.set("node4", "netfix_device", json!(["none0"]));
     let played = control.play(ROLLING, &[]).exits(2);
     played.counts("node4", &[("failed", 1)]);
-    played.prints(&["refused, nothing was changed: not-found none0"]);
+    played.prints(&["The window would be refused: 1 problem, node4: not-found none0"]);
     assert_untouched(&scenes, &kubelets);
 
     control.set("node4", "netfix_device", json!([]));
