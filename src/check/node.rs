@@ -141,13 +141,9 @@ pub(super) fn held(
 
 /// The problem with what the host has lost.
 fn lost((link, what): (IfName, LossCause), surveyed: &Surveyed, past: &[PastFiles]) -> Problem {
-    let created = surveyed
-        .node_state
-        .as_ref()
-        .map(|recorded| &recorded.created);
-    let mut past = past.iter();
-    let generation = past.find(|past| past.node.as_ref() == created);
-    let generation = generation.map(|past| past.number);
+    let recorded = surveyed.node_state.as_ref();
+    let generation =
+        recorded.and_then(|recorded| PastFiles::newest_with_node(past, &recorded.created));
     CheckCause::HostLost { what, generation }.error(&link)
 }
 

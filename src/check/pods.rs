@@ -190,9 +190,7 @@ impl PodChecks<'_> {
     /// The newest generation that has the pod's checkpoint.
     fn generation(&self, matched: &Matched) -> Option<u64> {
         let created = &matched.checkpoint.netfix.as_ref()?.created;
-        let mut past = self.past.iter();
-        let has_it = past.find(|past| past.has(&matched.info.id, created));
-        has_it.map(|past| past.number)
+        PastFiles::newest_with(self.past, &matched.info.id, created)
     }
 
     /// Seconds since a snapshot last found the checkpoint true; `None` for a file without a time.

@@ -253,10 +253,19 @@ pub(crate) struct PastFiles {
 }
 
 impl PastFiles {
-    /// Whether it has the checkpoint of this name that was written then.
-    pub(crate) fn has(&self, id: &PodId, created: &str) -> bool {
-        let own = self.checkpoints.get(id).and_then(|one| one.netfix.as_ref());
-        own.is_some_and(|own| own.created == created)
+    /// The newest of these generations, which are newest first, that has the checkpoint of this name that was written then.
+    pub(crate) fn newest_with(past: &[Self], id: &PodId, created: &str) -> Option<u64> {
+        let has_it = |one: &&Self| {
+            let own = one.checkpoints.get(id).and_then(|one| one.netfix.as_ref());
+            own.is_some_and(|own| own.created == created)
+        };
+        past.iter().find(has_it).map(|one| one.number)
+    }
+
+    /// The newest of these generations that has the host's state that was read then.
+    pub(crate) fn newest_with_node(past: &[Self], created: &str) -> Option<u64> {
+        let has_it = |one: &&Self| one.node.as_deref() == Some(created);
+        past.iter().find(has_it).map(|one| one.number)
     }
 }
 

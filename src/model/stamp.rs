@@ -22,6 +22,11 @@ impl Stamp {
 }
 
 impl Extension {
+    /// The order of the records of one namespace: the last is the best one, of the same time one with a sandbox.
+    pub(crate) fn rank(&self) -> impl Ord + use<> {
+        (self.stamp().order(), self.pod.sandbox.is_some())
+    }
+
     /// When the state was read.
     pub(crate) fn stamp(&self) -> Stamp {
         Stamp {

@@ -9,6 +9,7 @@ use crate::inventory::visit::visit;
 use crate::inventory::{private, procfs};
 use crate::kernel::Netns;
 use crate::kernel::netns::counters;
+use crate::matching::NetnsKey;
 use crate::model::pod::empty::Evidence;
 use crate::runtime::RuntimeAnswer;
 use crate::store;
@@ -49,7 +50,7 @@ impl Witnesses<'_> {
                     Evidence::Runtime,
                 ),
                 (
-                    results.iter().any(|one| is_about(one, pod)),
+                    results.iter().any(|one| one.is_about(pod)),
                     Evidence::CniCache,
                 ),
                 (pod.was_on_host(), Evidence::HostId),
@@ -62,20 +63,35 @@ impl Witnesses<'_> {
     }
 
     /// libcni's results; those that cannot be read show nothing.
-    fn results(&self) -> Vec<CacheEntry> {
+    fn results(&self) -> Vec<CniResultOwner> {
         let files = store::cni_cache(self.cni_cache).unwrap_or_default();
         let texts = files.into_iter().filter_map(|(_, text)| text.ok());
-        texts.filter_map(|text| cni::parse(&text).ok()?).collect()
+        let entries = texts.filter_map(|text| cni::parse(&text).ok()?);
+        entries.map(CniResultOwner::new).collect()
     }
 }
 
-/// Whether a result is for a namespace: by its sandbox, or by a path that is no process's, whose number may be another's by now.
-fn is_about(result: &CacheEntry, pod: &Pod) -> bool {
-    let sandbox = &result.info.sandbox;
-    let mut paths = result.paths.iter().map(Path::new);
-    (sandbox.is_some() && *sandbox == pod.info.sandbox)
-        || paths.any(|path| {
-            procfs::pid_in(path).is_none()
-                && Netns::open(path).is_ok_and(|netns| netns.key() == pod.netns.key())
-        })
+/// Whom a result of libcni is for.
+struct CniResultOwner {
+    sandbox: Option<String>,
+    /// The namespaces to which its paths lead, but for those of processes, whose numbers may be others' by now.
+    netns: Vec<NetnsKey>,
+}
+
+impl CniResultOwner {
+    fn new(result: CacheEntry) -> Self {
+        let paths = result.paths.iter().map(Path::new);
+        let lasting = paths.filter(|path| procfs::pid_in(path).is_none());
+        Self {
+            sandbox: result.info.sandbox,
+            netns: lasting
+                .filter_map(|path| Some(Netns::open(path).ok()?.key()))
+                .collect(),
+        }
+    }
+
+    fn is_about(&self, pod: &Pod) -> bool {
+        let is_sandbox = self.sandbox.is_some() && self.sandbox == pod.info.sandbox;
+        is_sandbox || self.netns.contains(&pod.netns.key())
+    }
 }

@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use crate::inventory::kubelet_endpoint;
 use crate::inventory::observe::Pod;
 use crate::matching::{NetnsKey, Selection};
-use crate::model::checkpoint::Extension;
 use crate::model::problem::{ForeignCause, MatchingCause};
 use crate::model::{Checkpoint, NodeIdentity, NodeState, PodId, PodInfo, Problem};
 use crate::records::cni_cache::{self, CACHE, Cache, CachedPod};
@@ -254,12 +253,11 @@ fn newest_about<'a>(
     node: &NodeIdentity,
     is_usable: impl Fn(&PodId) -> bool,
 ) -> Option<&'a (PodId, Checkpoint)> {
-    let age = |own: &Extension| (own.stamp().order(), own.pod.sandbox.is_some());
     let about = checkpoints.iter().filter_map(|one| {
         let (id, checkpoint) = one;
         let own = checkpoint.netfix.as_ref()?;
         let is_it = is_usable(id) && own.is_about(node, &pod.identity, &pod.info);
-        is_it.then(|| (age(own), one))
+        is_it.then_some((own, one))
     });
-    Some(about.max_by(|(one, _), (other, _)| one.cmp(other))?.1)
+    Some(about.max_by_key(|(own, _)| own.rank())?.1)
 }

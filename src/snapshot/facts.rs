@@ -170,12 +170,8 @@ impl Archive {
         info: &PodInfo,
     ) -> Option<GoodRecord<'_>> {
         if let Some((id, own)) = best(self.about(node, identity, info)) {
-            let mut past = self.past.iter();
-            let generation = past.find(|past| past.has(id, &own.created));
-            return Some(GoodRecord {
-                own,
-                generation: generation.map(|past| past.number),
-            });
+            let generation = PastFiles::newest_with(&self.past, id, &own.created);
+            return Some(GoodRecord { own, generation });
         }
         // What a person gave up is in older generations all the same.
         if self.empty(identity).is_some_and(|known| known.accepted) {
@@ -200,9 +196,7 @@ impl Archive {
     /// The newest generation that has the host's state.
     pub(crate) fn generation_of_node(&self) -> Option<u64> {
         let created = &self.node.as_ref()?.created;
-        let mut past = self.past.iter();
-        let has_it = past.find(|past| past.node.as_ref() == Some(created));
-        has_it.map(|past| past.number)
+        PastFiles::newest_with_node(&self.past, created)
     }
 
     /// The host's links under every checkpoint of this boot, with the checkpoint's name.
@@ -219,5 +213,5 @@ impl Archive {
 fn best<'a>(
     about: impl Iterator<Item = (&'a PodId, &'a Extension)>,
 ) -> Option<(&'a PodId, &'a Extension)> {
-    about.max_by_key(|(_, own)| (own.stamp().order(), own.pod.sandbox.is_some()))
+    about.max_by_key(|(_, own)| own.rank())
 }

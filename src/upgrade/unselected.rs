@@ -173,7 +173,7 @@ fn good(
     let extensions = stored.checkpoints.iter();
     let extensions = extensions.filter_map(|(_, checkpoint)| checkpoint.netfix.as_ref());
     let own = extensions.filter(|one| one.is_about(node, identity, info));
-    let newest = own.max_by_key(|one| &one.created)?;
+    let newest = own.max_by_key(|one| one.rank())?;
     snapshot_quality::loss(&newest.state, now)?;
     Some((newest.state.clone(), newest.stack.clone()))
 }

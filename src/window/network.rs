@@ -104,12 +104,11 @@ impl Matched {
 
 /// Whether a pod without a record has lost its network; `None` where that is unknown.
 fn has_lost(one: &Unmatched) -> Option<bool> {
-    let is_bare = one.state.links_but_loopback().next().is_none();
     match one.finding {
         Finding::Bare => Some(true),
         _ if one.state.links.is_empty() => None,
         // The record of one that has lost everything cannot be read.
-        Finding::Nothing if one.has_record => is_bare.then_some(true),
+        Finding::Nothing if one.has_record => one.is_bare().then_some(true),
         Finding::Nothing | Finding::Private => Some(false),
         Finding::HasInterfaces => (!one.has_record).then_some(false),
     }

@@ -144,15 +144,20 @@ fn the_metrics_show_the_findings_and_are_replaced_atomically() {
     assert_eq!(left, 1, "something is left beside the metrics");
 }
 
+/// The metrics of a node that is well.
+fn metrics(node: &Node) -> String {
+    let file = node.temp().join("netfix.prom");
+    node.netfix(&format!("check --textfile {}", file.display()))
+        .exits(0);
+    fs::read_to_string(&file).expect("the metrics")
+}
+
 #[test]
 fn every_metric_has_a_help_text_and_a_type_of_its_own() {
     let node = Node::new();
     let _pod = node.pod("web").simple();
     node.snapshot();
-    let file = node.temp().join("netfix.prom");
-    node.netfix(&format!("check --textfile {}", file.display()))
-        .exits(0);
-    let text = fs::read_to_string(&file).expect("the metrics");
+    let text = metrics(&node);
     for (name, _) in samples(&text) {
         let family = name.split('{').next().unwrap_or_default();
         for kind in ["HELP", "TYPE"] {
@@ -178,10 +183,7 @@ fn every_state_and_every_cause_of_a_loss_is_exported_documented_and_drawn() {
     let node = Node::new();
     let _pod = node.pod("web").simple();
     node.snapshot();
-    let file = node.temp().join("netfix.prom");
-    node.netfix(&format!("check --textfile {}", file.display()))
-        .exits(0);
-    let text = fs::read_to_string(&file).expect("the metrics");
+    let text = metrics(&node);
     let read = |name: &str| {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
         fs::read_to_string(path).expect(name)
