@@ -23,7 +23,7 @@ use crate::matching::StoredRecord;
 use crate::matching::host_baseline::HostBaseline;
 use crate::model::net::link::sysctl::Sysctls;
 use crate::model::{Checkpoint, IfName, NetState, Partial, PodInfo, Problem};
-use crate::plan::{self, HostLinks, Observed, Plan, Step};
+use crate::plan::{self, DaemonState, HostLinks, Observed, Plan, Step};
 use crate::records::stored::summary_of;
 use crate::store::{Store, foreign, with_checksum};
 use crate::{cni, restore, runtime};
@@ -203,6 +203,7 @@ fn state(recorded: &NetState) {
             state,
             new_link: Some(&new_link),
             age: 1,
+            daemons: DaemonState::Leave,
         };
         steps(&plan::pod(
             recorded,

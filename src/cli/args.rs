@@ -143,6 +143,10 @@ pub struct RestorePods {
     /// The host link under pods whose checkpoint names none (`i40e_net_fix` format), such as eth0.3
     #[arg(long, help_heading = PODS, value_name = "IFNAME")]
     pub parent: Option<IfName>,
+    /// Restore also what daemons own, though they may have withdrawn it since the snapshot: routes of routing daemons, addresses
+    /// of keepalived, service addresses on the loopback device
+    #[arg(long, help_heading = SOURCE)]
+    pub with_daemons: bool,
 }
 
 impl RestorePods {
@@ -163,6 +167,7 @@ impl RestorePods {
                 }
             },
             fallback,
+            with_daemons: self.with_daemons,
             parent: self.parent.clone(),
             runtimes: source.runtimes.config(),
             cni_cache: source.cni_cache_dir.clone(),

@@ -19,6 +19,7 @@ pub(super) fn diff(args: &DiffArgs, context: &mut Context) -> Result<Document, R
             Some(_) => Fallback::Nothing,
             None => Fallback::GenerationsAndCache,
         },
+        with_daemons: false,
         parent: None,
         runtimes: args.runtimes.config(),
         cni_cache: CNI_CACHE.into(),

@@ -7,7 +7,7 @@ use crate::model::net::address::DADFAILED;
 use crate::model::net::link::sysctl::Sysctls;
 use crate::model::net::stack;
 use crate::model::{IfName, LinkKind, NetState, StackLink};
-use crate::plan::Observed;
+use crate::plan::{DaemonState, Observed};
 
 /// The host's state under the pods, and the devices at the bottom of it.
 #[derive(Debug)]
@@ -20,6 +20,8 @@ pub(crate) struct HostBaseline {
     assumed: BTreeSet<IfName>,
     /// Seconds since the host's state was recorded.
     pub age: u32,
+    /// What becomes of what daemons own and the host lacks.
+    pub daemons: DaemonState,
 }
 
 impl HostBaseline {
@@ -52,6 +54,7 @@ impl HostBaseline {
             named,
             assumed: BTreeSet::new(),
             age,
+            daemons: DaemonState::default(),
         };
         baseline.learn(now);
         baseline
@@ -102,6 +105,7 @@ impl HostBaseline {
             state: now,
             new_link,
             age: self.age,
+            daemons: self.daemons,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
-use super::{Address, Link, Route};
+use super::{Address, IfName, Link, Neighbour, Nexthop, Route, Rule};
 
 /// One thing that was lost: the first of all.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,7 +97,13 @@ impl Route {
     /// Whether its absence is a loss: no daemon withdraws it, and the kernel does not delete it after a time.
     pub(crate) fn is_owned(&self) -> bool {
         let (_, _, protocol) = self.nature();
-        !is_of_daemon(protocol) && self.expires().is_none()
+        !is_of_daemon(protocol) && !is_of_network(protocol) && self.expires().is_none()
+    }
+
+    /// Whether a daemon adds and withdraws it by its own rules.
+    pub(crate) fn is_of_daemon(&self) -> bool {
+        let (_, _, protocol) = self.nature();
+        is_of_daemon(protocol)
     }
 }
 
@@ -105,9 +111,16 @@ impl Address {
     /// Whether its absence is a loss: an administrator, a plugin or a DHCP client added it, and no daemon such as keepalived, which
     /// withdraws it by its own rules.
     pub(crate) fn is_owned(&self) -> bool {
-        // The lowest numbers are the kernel's (`IFAPROT_KERNEL_LO` and the next).
-        let mut daemon = self.protocol.iter().filter(|number| **number > 3);
-        !self.comes_by_itself() && !daemon.any(|number| is_of_daemon(*number))
+        let mut numbers = self.protocol.into_iter();
+        !self.comes_by_itself() && !numbers.any(is_of_daemon)
+    }
+
+    /// Whether a daemon adds and withdraws it by its own rules: by its origin, or because it is a service address on the loopback
+    /// device.
+    pub(crate) fn is_of_daemon(&self, is_loopback: impl Fn(&IfName) -> bool) -> bool {
+        let mut numbers = self.protocol.into_iter();
+        let is_service = || !self.local.is_loopback() && is_loopback(&self.dev);
+        !self.comes_by_itself() && (numbers.any(is_of_daemon) || is_service())
     }
 
     /// Whether its prefix is the address alone, as that of a service address that moves between links and machines.
@@ -116,9 +129,35 @@ impl Address {
     }
 }
 
-/// Whether a daemon adds and withdraws what has this origin (`/etc/iproute2/rt_protos`): redirect, gated, ra, mrt, zebra, bird,
-/// dnrouted, xorp, ntk, mrouted, keepalived, babel, openr, and bgp, isis, ospf, rip, eigrp with the others of FRR. What a DHCP
-/// client adds is the namespace's own.
+impl Nexthop {
+    /// Whether a daemon adds and withdraws it by its own rules.
+    pub(crate) fn is_of_daemon(&self) -> bool {
+        is_of_daemon(self.protocol)
+    }
+}
+
+impl Rule {
+    /// Whether a daemon adds and withdraws it by its own rules.
+    pub(crate) fn is_of_daemon(&self) -> bool {
+        self.protocol.is_some_and(is_of_daemon)
+    }
+}
+
+impl Neighbour {
+    /// Whether a daemon adds and withdraws it by its own rules.
+    pub(crate) fn is_of_daemon(&self) -> bool {
+        self.protocol.is_some_and(is_of_daemon)
+    }
+}
+
+/// Whether a daemon adds and withdraws what has this origin (`/etc/iproute2/rt_protos`): gated, mrt, zebra, bird, dnrouted, xorp,
+/// ntk, mrouted, keepalived, babel, openr, and bgp, isis, ospf, rip, eigrp with the others of FRR. What a DHCP client adds is the
+/// namespace's own.
 fn is_of_daemon(protocol: u8) -> bool {
-    matches!(protocol, 1 | 8..=15 | 17 | 18 | 42 | 99 | 186..=198)
+    matches!(protocol, 8 | 10..=15 | 17 | 18 | 42 | 99 | 186..=198)
+}
+
+/// Whether the network makes what has this origin: redirect, ra.
+fn is_of_network(protocol: u8) -> bool {
+    matches!(protocol, 1 | 9)
 }

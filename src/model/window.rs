@@ -322,6 +322,12 @@ impl Window {
             .any(|phase| phase.name == PhaseName::Command)
     }
 
+    /// Whether its snapshot was taken.
+    pub(crate) fn has_snapshot(&self) -> bool {
+        let mut phases = self.phases.iter();
+        phases.any(|phase| phase.name == PhaseName::Snapshot && phase.ok == Some(true))
+    }
+
     /// Whether a pod is one of this window.
     pub(crate) fn has_pod(&self, id: &PodId) -> bool {
         self.pods.iter().any(|pod| pod.info.id == *id)

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::link::{LinkPlanner, diff, ipv6};
-use super::{addresses, routes};
+use super::{addresses, daemons, routes};
 use crate::model::problem::{ConflictCause, PlanCause};
 use crate::model::{IfName, Link, LinkKind, NetState, Nexthop, Parent};
 use crate::plan::{Change, HostDevice, HostLinks, NetlinkStep, Observed, Plan, Step};
@@ -233,7 +233,11 @@ impl<'a> HostPlanner<'a> {
             plan,
         } = &mut self.links;
         let Observed { state, age, .. } = *observed;
-        let wanted = &*ipv6::addable(wanted.state, *observed, plan);
+        let to_now = |then: &IfName| self.parents.name_now(then);
+        let wanted = Cow::Borrowed(wanted.state);
+        let (wanted, note) = daemons::split(observed.daemons, wanted, state, &to_now);
+        plan.problems.extend(note);
+        let wanted = &*ipv6::addable(&wanted, *observed, plan);
         let in_scope: BTreeSet<&IfName> = in_scope.iter().map(|link| &link.name).collect();
         let name_now = |then: &IfName| {
             let name = self.parents.name_now(then);

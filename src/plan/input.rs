@@ -14,6 +14,18 @@ pub struct Observed<'a> {
     pub new_link: Option<&'a Sysctls>,
     /// Seconds since the checkpoint was written, by which lifetimes are shorter.
     pub age: u32,
+    /// What becomes of what daemons own and the namespace lacks.
+    pub daemons: DaemonState,
+}
+
+/// What becomes of the missing objects of daemons.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DaemonState {
+    /// They stay away, with a note: their daemon adds them again, or has withdrawn them.
+    #[default]
+    Leave,
+    /// They are restored: the record is that of the open window, or a person asks for it.
+    Restore,
 }
 
 /// The host's links after its plan, as parents for the pods' links.

@@ -6,6 +6,7 @@
 
 pub(crate) mod addresses;
 mod cni;
+mod daemons;
 mod host;
 mod input;
 pub(crate) mod link;
@@ -22,7 +23,7 @@ mod verdict;
 
 pub use crate::plan::cni::complete::complete;
 pub use host::host;
-pub use input::{HostDevice, HostLinks, Observed};
+pub use input::{DaemonState, HostDevice, HostLinks, Observed};
 pub use output::Plan;
 pub use pod::{missing_links, pod};
 pub use step::{Change, NetlinkStep, OrderedObject, Rewrite, Step};

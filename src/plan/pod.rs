@@ -1,14 +1,13 @@
 //! Plans one pod: its macvlans and the links above them, addresses, routes and rules.
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashSet};
-use std::hash::Hash;
+use std::collections::BTreeSet;
 
 use super::link::{LinkPlanner, diff, ipv6};
-use super::{addresses, routes, surplus};
+use super::{addresses, daemons, routes, surplus};
 use crate::model::problem::{ConflictCause, PlanCause};
 use crate::model::{Address, Claim, IfName, Link, LinkKind, NetState, Parent, Problem};
-use crate::plan::{HostDevice, HostLinks, NetlinkStep, Observed, Plan, Step};
+use crate::plan::{DaemonState, HostDevice, HostLinks, NetlinkStep, Observed, Plan, Step};
 
 /// The plan for a pod's namespace, with the host's links as parents. What is `withheld` is neither restored nor surplus.
 #[must_use]
@@ -18,11 +17,17 @@ pub fn pod(
     observed: Observed<'_>,
     host: &HostLinks,
 ) -> Plan {
-    let wanted = without(recorded, withheld);
+    let (wanted, note) = daemons::split(
+        observed.daemons,
+        without(recorded, withheld),
+        observed.state,
+        &IfName::clone,
+    );
     let mut planner = PodPlanner::new(&wanted, observed, host);
     planner.all_links();
     planner.objects();
     let mut plan = planner.links.plan;
+    plan.problems.extend(note);
     surplus::report(recorded, observed.state, &mut plan);
     plan
 }
@@ -39,6 +44,7 @@ pub fn missing_links(
         state: now,
         new_link: None,
         age: 0,
+        daemons: DaemonState::default(),
     };
     let wanted = without(recorded, withheld);
     let mut planner = PodPlanner::new(&wanted, observed, host);
@@ -252,18 +258,8 @@ impl<'a> PodPlanner<'a> {
         routes::steps(routes, &now.routes, nexthops, age, plan);
         routes::rules(&wanted.rules, &now.rules, plan);
         plan.extend(superfluous.into_iter().map(NetlinkStep::DeleteRoute));
-        let lost = beyond(&wanted.unsupported, &now.unsupported);
+        let lost = surplus::beyond(&wanted.unsupported, &now.unsupported);
         plan.problems
             .extend(lost.map(|what| PlanCause::ObjectLost.error(what)));
     }
-}
-
-/// The objects of `all` that `known` lacks, in their order.
-pub(super) fn beyond<'a, T: Eq + Hash>(
-    all: &'a [T],
-    known: &'a [T],
-) -> impl Iterator<Item = &'a T> {
-    let same = all == known;
-    let known: HashSet<&T> = known.iter().filter(|_| !same).collect();
-    all.iter().filter(move |one| !same && !known.contains(one))
 }

@@ -1,9 +1,9 @@
 //! What a pod has beyond its checkpoint: it is left unchanged, and nothing would bring it back.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::hash::Hash;
 
 use super::link::ipv6;
-use super::pod::beyond;
 use super::traffic;
 use crate::model::net::address::Maker;
 use crate::model::net::nexthop::Nexthop;
@@ -149,4 +149,14 @@ fn lacked_link_local(dev: &IfName, recorded: &Indexed<'_>) -> bool {
         link.sysctls.ipv6.contains_key(&ipv6::ADDR_GEN_MODE)
             && ipv6::lacks_link_local(link, recorded)
     })
+}
+
+/// The objects of `all` that `known` lacks, in their order.
+pub(super) fn beyond<'a, T: Eq + Hash>(
+    all: &'a [T],
+    known: &'a [T],
+) -> impl Iterator<Item = &'a T> {
+    let same = all == known;
+    let known: HashSet<&T> = known.iter().filter(|_| !same).collect();
+    all.iter().filter(move |one| !same && !known.contains(one))
 }

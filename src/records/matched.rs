@@ -11,9 +11,10 @@ use crate::kernel::state::{self, Needs};
 use crate::matching::host_parents::AssumedParent;
 use crate::model::net::link::sysctl::Sysctls;
 use crate::model::{
-    Checkpoint, Claim, IfName, Link, NetState, Partial, PodInfo, PodSummary, Problem, interfaces,
+    Address, Checkpoint, Claim, IfName, Link, NetState, Partial, PodInfo, PodSummary, Problem,
+    interfaces,
 };
-use crate::plan::{self, HostLinks, Observed, Plan};
+use crate::plan::{self, DaemonState, HostLinks, Observed, Plan};
 use crate::records::stored::{age, summary_of};
 use crate::store::{Light, Whole};
 
@@ -55,6 +56,8 @@ pub(crate) struct Matched {
     pub pod: Pod,
     /// Seconds since the checkpoint was written.
     pub age: u32,
+    /// What becomes of what daemons own and the pod lacks.
+    pub daemons: DaemonState,
     /// The gaps of an incomplete source; `None` where netfix recorded the whole state.
     pub partial: Option<Partial>,
     /// What it does not get because others claim it too.
@@ -77,6 +80,7 @@ impl Matched {
                 Some(_) => None,
                 None => Some(cni::of_origin(&checkpoint)),
             },
+            daemons: DaemonState::default(),
             withheld: BTreeSet::new(),
             contested: Vec::new(),
             info,
@@ -85,6 +89,11 @@ impl Matched {
             whole,
             pod,
         }
+    }
+
+    /// Whether an address that is missing is left to a daemon.
+    pub(crate) fn leaves_to_daemon(&self, address: &Address) -> bool {
+        self.daemons == DaemonState::Leave && address.is_of_daemon(|_| false)
     }
 
     /// Whether a record from elsewhere is used for it.
@@ -211,6 +220,7 @@ impl Matched {
             state,
             new_link,
             age: self.age,
+            daemons: self.daemons,
         };
         let mut plan = plan::pod(&wanted, &self.withheld, observed, links);
         plan.problems.extend(problems);

@@ -10,6 +10,7 @@ use crate::matching::{NetnsKey, Selection};
 use crate::model::pod::by_netns::ByNetns;
 use crate::model::problem::{ForeignCause, MatchingCause};
 use crate::model::{Checkpoint, IfName, NodeState, PodId, PodInfo, Problem};
+use crate::plan::DaemonState;
 use crate::records::cni_cache;
 use crate::records::contest;
 use crate::records::fallback::{Fallback, FallbackRequest};
@@ -26,6 +27,8 @@ pub(crate) struct SurveyRequest {
     pub source: RecordSource,
     /// What completes the source.
     pub fallback: Fallback,
+    /// Whether to restore also what daemons own.
+    pub with_daemons: bool,
     /// The parent of interfaces for which their source names none.
     pub parent: Option<IfName>,
     pub runtimes: RuntimeConfig,
@@ -83,12 +86,40 @@ pub(crate) fn prepare_with(
     };
     let parent = request.parent.as_ref();
     let mut surveyed = survey_from(inventory, contents, parent, selection, sources, fallback)?;
+    let daemons = daemons(request, store);
+    surveyed.baseline.daemons = daemons;
+    for one in &mut surveyed.matched {
+        // A record from elsewhere is older.
+        let is_older = one.is_from_elsewhere() && !request.with_daemons;
+        one.daemons = if is_older {
+            DaemonState::Leave
+        } else {
+            daemons
+        };
+    }
     surveyed.gone.missed = missed(request, &surveyed);
     let has_matched = !surveyed.matched.is_empty();
     if !has_matched && surveyed.rejected.is_empty() && surveyed.damaged.is_empty() {
         surveyed.problems.push(nothing_stored(request));
     }
     Ok(surveyed)
+}
+
+/// What becomes of what daemons own: they have hardly withdrawn it since the snapshot of a window that is open.
+fn daemons(request: &SurveyRequest, store: &Store) -> DaemonState {
+    let is_of_window = match request.source {
+        RecordSource::Memory(_) => true,
+        RecordSource::Checkpoints { generation: None } => {
+            let window = store.open_window().ok().flatten();
+            window.is_some_and(|window| window.has_snapshot())
+        }
+        RecordSource::Checkpoints { .. } | RecordSource::CniCache(_) => false,
+    };
+    if request.with_daemons || is_of_window {
+        DaemonState::Restore
+    } else {
+        DaemonState::Leave
+    }
 }
 
 /// The pods of records that a request needs, whether they run or not.

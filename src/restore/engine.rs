@@ -98,6 +98,7 @@ fn survey(state_dir: PathBuf, netns: &str) -> Result<Surveyed, Refusal> {
         selection: Selection::new(&[(Bytes::from(netns), None)], &[])?,
         source: RecordSource::Checkpoints { generation: None },
         fallback: Fallback::Nothing,
+        with_daemons: true,
         parent: None,
         runtimes: RuntimeConfig {
             which: Which::None,

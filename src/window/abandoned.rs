@@ -213,6 +213,7 @@ fn states(config: &RuntimeConfig, store: &Store) -> Result<PodStates, Refusal> {
         selection: Selection::everything(),
         source: RecordSource::Checkpoints { generation: None },
         fallback: Fallback::GenerationsAndCache,
+        with_daemons: false,
         parent: None,
         runtimes: config.clone(),
         cni_cache: CNI_CACHE.into(),

@@ -26,6 +26,7 @@ mod containerd;
 mod containerd_down;
 mod contested;
 mod cron;
+mod daemons;
 mod damage;
 mod deleted;
 mod disk;

@@ -24,7 +24,7 @@ fn metric_scope_source_and_protocol_come_back() {
         "route add 172.16.0.0/12 via 10.88.0.1 metric 50 src 10.88.1.200 proto static",
         "route add 172.16.0.0/12 via 10.88.0.3 metric 60",
         "route add 192.168.50.0/24 dev eth0 scope link src 10.88.1.200",
-        "route add 192.168.51.1 dev eth0 scope link proto 42",
+        "route add 192.168.51.1 dev eth0 scope link proto 200",
         "route add fd50::/64 via fd88::1 metric 50 proto static",
         "route add fd51::/64 dev eth0 metric 60",
     ]);

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use netfix::model::net::route::Position;
 use netfix::model::{Address, IfName, Link, LinkKind, NetState, Route, Rule};
-use netfix::plan::{self, HostLinks, NetlinkStep, Observed, OrderedObject, Plan, Rewrite, Step};
+use netfix::plan::{
+    self, DaemonState, HostLinks, NetlinkStep, Observed, OrderedObject, Plan, Rewrite, Step,
+};
 use serde_json::json;
 
 use crate::numbers::Numbers;
@@ -97,6 +99,7 @@ fn planned(wanted: &NetState, state: &NetState) -> Plan {
         state,
         new_link: None,
         age: 0,
+        daemons: DaemonState::Leave,
     };
     plan::pod(wanted, &BTreeSet::new(), observed, &HostLinks::default())
 }

@@ -33,6 +33,7 @@ fn intact(mut case: Case) -> Case {
         .addresses
         .retain(|address| address.maker != Maker::Network);
     case.new_link = Some(known);
+    case.with_daemons = true;
     case.age = 0;
     case.observed = case.wanted.clone();
     if let About::Pod { renamed, .. } = &mut case.about {

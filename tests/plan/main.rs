@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use netfix::model::net::link::sysctl::Sysctls;
 use netfix::model::{IfName, NetState, Problem};
-use netfix::plan::{self, HostLinks, Observed, Plan};
+use netfix::plan::{self, DaemonState, HostLinks, Observed, Plan};
 use serde::Deserialize;
 
 #[derive(Clone, Deserialize)]
@@ -33,6 +33,9 @@ struct Case {
     new_link: Option<Sysctls>,
     #[serde(default)]
     age: u32,
+    /// Whether what daemons own is restored too.
+    #[serde(default)]
+    with_daemons: bool,
     about: About,
 }
 
@@ -56,6 +59,11 @@ impl Case {
             state,
             new_link,
             age: self.age,
+            daemons: if self.with_daemons {
+                DaemonState::Restore
+            } else {
+                DaemonState::Leave
+            },
         };
         match &self.about {
             About::Host { devices } => plan::host(&self.wanted, observed, devices),

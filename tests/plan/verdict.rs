@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use netfix::model::{IfName, Loss, NetState};
-use netfix::plan::{self, HostLinks, Observed, PodVerdict};
+use netfix::plan::{self, DaemonState, HostLinks, Observed, PodVerdict};
 use serde::Deserialize;
 
 use crate::cases;
@@ -27,6 +27,7 @@ fn verdict(case: &Case) -> String {
         state: &case.now,
         new_link: None,
         age: 0,
+        daemons: DaemonState::Leave,
     };
     let links = HostLinks {
         present: case.present.clone(),

@@ -89,13 +89,22 @@ impl NetState {
             let parent = parent_of(Some(link));
             !is_among(parent.and_then(|parent| Claim::of_link(link, &parent)))
         });
-        let addresses = self.addresses.iter().cloned();
-        let (contested, addresses): (Vec<_>, Vec<_>) = addresses.partition(|address| {
+        let left = self.without_addresses(|address| {
             let parent = parent_of(state.link(&address.dev));
             is_among(parent.and_then(|parent| Claim::of_address(address, &parent)))
         });
-        let sources: BTreeSet<IpAddr> = contested.iter().map(|address| address.local).collect();
-        let (lost, left) = (Subnets::of(&contested), Subnets::of(&addresses));
+        Self {
+            links: links.cloned().collect(),
+            ..left
+        }
+    }
+
+    /// The state without these addresses, and without the routes that only such an address makes possible.
+    pub(crate) fn without_addresses(&self, is_left_out: impl Fn(&Address) -> bool) -> Self {
+        let addresses = self.addresses.iter().cloned();
+        let (out, addresses): (Vec<_>, Vec<_>) = addresses.partition(|one| is_left_out(one));
+        let sources: BTreeSet<IpAddr> = out.iter().map(|address| address.local).collect();
+        let (lost, left) = (Subnets::of(&out), Subnets::of(&addresses));
         let routes = self.routes.iter().filter(|route: &&Route| {
             let has_source = route
                 .source()
@@ -105,7 +114,6 @@ impl NetState {
                 && hops.all(|(gateway, dev)| !lost.have(gateway, dev) || left.have(gateway, dev))
         });
         Self {
-            links: links.cloned().collect(),
             routes: routes.cloned().collect(),
             addresses,
             ..self.clone()

@@ -40,6 +40,7 @@ pub enum Code {
     KubeletNotPaused,
     KubeletNotResumed,
     Leased,
+    LeftToDaemon,
     LinkConflict,
     LockHeld,
     MacConflict,

@@ -33,6 +33,10 @@ sentences! {
         Leased { more: 0 } => "is leased; its client must renew it. A restore adds it with at least half of its lease",
         Leased { more } => "is leased, and {more} more; their client must renew them. A restore adds each with at least half of \
             its lease",
+        LeftToDaemon { more: 0 } => "is left to its daemon, which adds it again or has withdrawn it. To restore it from the \
+            checkpoint, run `netfix restore --with-daemons`",
+        LeftToDaemon { more } => "is left to its daemon, and {more} more to theirs: they add them again or have withdrawn them. To \
+            restore them from the checkpoint, run `netfix restore --with-daemons`",
     }
 }
 

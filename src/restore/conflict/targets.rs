@@ -75,6 +75,7 @@ pub(in crate::restore) fn targets(
             continue;
         }
         let addresses = recorded.addresses_of(&link.name).iter().filter(is_lost);
+        let addresses = addresses.filter(|address| !matched.leaves_to_daemon(address));
         for address in addresses.filter(|address| !is_probed_by_kernel(link, address)) {
             let claim = Claim::of_address(address, parent);
             if let Some(claim) = claim.filter(|claim| !is_withheld(Some(claim))) {

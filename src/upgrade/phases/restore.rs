@@ -97,6 +97,7 @@ impl PodNetwork {
             selection: request.selection.clone(),
             source: RecordSource::Memory(Box::new(in_memory)),
             fallback: Fallback::GenerationsAndCache,
+            with_daemons: false,
             parent: None,
             runtimes: request.runtimes.clone(),
             cni_cache: CNI_CACHE.into(),

@@ -56,7 +56,7 @@ fn what_is_lost_beside_the_only_link_comes_back_with_it() {
     ];
     is_repaired_by(&objects, |pod| {
         for harm in [
-            "addr del 10.7.7.7/32 dev lo",
+            "route del 10.7.0.0/16 dev lo table 100",
             "rule del pref 100",
             "route del blackhole 172.31.0.0/16",
             "link del eth0",

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::scene::{FOLDERS, Scene, codes, of_pods, phases};
+use super::scene::{FOLDERS, Scene, codes, of_pods, phases, quick};
 use crate::common::Node;
 use crate::common::run::Run;
 use crate::common::systemd::ADMINISTRATOR;
@@ -121,6 +121,27 @@ fn as_a_unit_the_result_is_the_same() {
     assert_eq!(state.trim(), "active", "it was no unit");
     scene.assert_whole();
     assert_good_record(&scene, &command);
+}
+
+#[test]
+fn what_daemons_own_comes_back_from_the_snapshot_of_the_window() {
+    for dies in [false, true] {
+        let node = Node::new();
+        let pods = vec![quick(node.pod("web")).simple()];
+        pods[0].ip("route add 10.77.0.0/16 via 10.88.0.1 proto bgp metric 20");
+        pods[0].ip("addr add 10.53.53.53/32 dev lo");
+        let scene = Scene::with_pods(&node, pods);
+        scene.machine.start_kubelet(ADMINISTRATOR);
+        if dies {
+            let body = format!("{}\nkill -KILL $PPID", scene.reloading());
+            scene.upgrade("", &scene.script("reload", &body));
+            scene.netfix("restore").exits(0);
+            scene.netfix("resume").exits(0);
+        } else {
+            scene.upgrade("", &scene.reload()).exits(0);
+        }
+        scene.assert_whole();
+    }
 }
 
 #[test]

@@ -26,6 +26,7 @@ causes! {
         DuplicateAddress => AddressConflict,
         LifetimeOver => Unsupported,
         Leased { more: usize } => Leased,
+        LeftToDaemon { more: usize } => LeftToDaemon,
     }
 }
 

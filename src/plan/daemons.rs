@@ -1,0 +1,98 @@
+//! What daemons add and withdraw by their own rules: routes of routing daemons, addresses of keepalived, service addresses on the
+//! loopback device. A checkpoint does not show what was withdrawn after it was written.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use super::input::DaemonState;
+use super::surplus::beyond;
+use crate::model::problem::PlanCause;
+use crate::model::{IfName, LinkKind, NetState, Problem, Route};
+
+/// What of `wanted` is to be restored, and a note about what is left to daemons.
+pub(super) fn split<'a>(
+    daemons: DaemonState,
+    wanted: Cow<'a, NetState>,
+    now: &NetState,
+    name_now: &impl Fn(&IfName) -> IfName,
+) -> (Cow<'a, NetState>, Option<Problem>) {
+    if daemons == DaemonState::Restore || !has_daemons(&wanted) {
+        return (wanted, None);
+    }
+    let kept = kept(&wanted, now, name_now);
+    let note = note(&wanted, &kept, now, name_now);
+    (Cow::Owned(kept), note)
+}
+
+/// Whether a daemon owns something in it.
+fn has_daemons(state: &NetState) -> bool {
+    let is_loopback = |dev: &IfName| is_loopback(state, dev);
+    let mut addresses = state.addresses.iter();
+    addresses.any(|one| one.is_of_daemon(is_loopback))
+        || state.routes.iter().any(Route::is_of_daemon)
+        || state.nexthops.iter().any(|one| one.is_of_daemon())
+        || state.rules.iter().any(|one| one.is_of_daemon())
+        || state.neighbours.iter().any(|one| one.is_of_daemon())
+}
+
+fn is_loopback(state: &NetState, dev: &IfName) -> bool {
+    let mut links = state.links.iter();
+    links.any(|link| link.kind == LinkKind::Loopback && link.name == *dev)
+}
+
+/// The state without what daemons own and the namespace lacks, and without the routes that need such an address.
+fn kept(wanted: &NetState, now: &NetState, name_now: &impl Fn(&IfName) -> IfName) -> NetState {
+    let addresses = now.addresses.iter();
+    let present: HashSet<_> = addresses.map(|one| (&one.dev, one.identity())).collect();
+    let mut kept = wanted.without_addresses(|one| {
+        let is_there = present.contains(&(&name_now(&one.dev), one.identity()));
+        !is_there && one.is_of_daemon(|dev| is_loopback(wanted, dev))
+    });
+    let present: HashSet<&Route> = now.routes.iter().collect();
+    kept.routes.retain(|one| {
+        !one.is_of_daemon() || present.contains(&one.clone().renamed(|dev| name_now(dev)))
+    });
+    kept.rules
+        .retain(|one| !one.is_of_daemon() || now.rules.contains(one));
+    kept.neighbours.retain(|one| {
+        let mut there = now.neighbours.iter();
+        !one.is_of_daemon() || there.any(|now| now.dst == one.dst && now.dev == name_now(&one.dev))
+    });
+    let mut needed: HashSet<u32> = kept.routes.iter().filter_map(Route::nexthop).collect();
+    needed.extend(now.nexthops.iter().map(|one| one.id));
+    let groups = kept.nexthops.iter().filter(|one| needed.contains(&one.id));
+    let members: Vec<u32> = groups
+        .flat_map(|one| &one.group)
+        .map(|one| one.id)
+        .collect();
+    needed.extend(members);
+    kept.nexthops
+        .retain(|one| !one.is_of_daemon() || needed.contains(&one.id));
+    kept
+}
+
+/// One note for everything that is not restored.
+fn note(
+    wanted: &NetState,
+    kept: &NetState,
+    now: &NetState,
+    name_now: &impl Fn(&IfName) -> IfName,
+) -> Option<Problem> {
+    let present: HashSet<&Route> = now.routes.iter().collect();
+    let addresses = beyond(&wanted.addresses, &kept.addresses).map(|one| format!("address {one}"));
+    let routes = beyond(&wanted.routes, &kept.routes)
+        .filter(|one| !present.contains(&(*one).clone().renamed(|dev| name_now(dev))))
+        .map(|one| format!("route {one}"));
+    let nexthops = beyond(&wanted.nexthops, &kept.nexthops).map(|one| format!("nexthop {one}"));
+    let rules = beyond(&wanted.rules, &kept.rules).map(|one| format!("rule {one}"));
+    let neighbours =
+        beyond(&wanted.neighbours, &kept.neighbours).map(|one| format!("neighbour {one}"));
+    let mut objects = addresses
+        .chain(routes)
+        .chain(nexthops)
+        .chain(rules)
+        .chain(neighbours);
+    let first = objects.next()?;
+    let more = objects.count();
+    Some(PlanCause::LeftToDaemon { more }.info(first))
+}
