@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use super::input::DaemonState;
 use super::surplus::beyond;
 use crate::model::problem::PlanCause;
-use crate::model::{IfName, LinkKind, NetState, Problem, Route};
+use crate::model::{IfName, LinkKind, Neighbour, NetState, Nexthop, Problem, Route, Rule};
 
 /// What of `wanted` is to be restored, and a note about what is left to daemons.
 pub(super) fn split<'a>(
@@ -30,9 +30,9 @@ fn has_daemons(state: &NetState) -> bool {
     let mut addresses = state.addresses.iter();
     addresses.any(|one| one.is_of_daemon(is_loopback))
         || state.routes.iter().any(Route::is_of_daemon)
-        || state.nexthops.iter().any(|one| one.is_of_daemon())
-        || state.rules.iter().any(|one| one.is_of_daemon())
-        || state.neighbours.iter().any(|one| one.is_of_daemon())
+        || state.nexthops.iter().any(Nexthop::is_of_daemon)
+        || state.rules.iter().any(Rule::is_of_daemon)
+        || state.neighbours.iter().any(Neighbour::is_of_daemon)
 }
 
 fn is_loopback(state: &NetState, dev: &IfName) -> bool {
