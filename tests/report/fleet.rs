@@ -58,14 +58,14 @@ fn every_node_has_its_row_and_the_worst_is_not_hidden() {
             .map(|node| node[key].as_str().unwrap())
             .collect()
     };
-    assert_eq!(of("hostname"), ["node2", "node9", "node10"]);
-    assert_eq!(of("verdict"), ["rolled-back", "well", "pods-affected"]);
+    assert_eq!(of("hostname"), ["node10", "node2", "node9"]);
+    assert_eq!(of("verdict"), ["pods-affected", "rolled-back", "well"]);
     assert_eq!(fleet["verdicts"]["well"], 1);
     // The figures are those of the record.
     let worst = |at: usize| &fleet["nodes"][at]["worst_outage_ms"];
     let single = Machine::with(&[fixture("troubled")]).json(&["report"]);
     assert_eq!(
-        worst(2),
+        worst(0),
         &single["report"]["computed"]["outages"]["worst_ms"]
     );
     let errors = single["report"]["problems"].as_array().unwrap();
@@ -91,7 +91,44 @@ fn every_node_has_its_row_and_the_worst_is_not_hidden() {
     }
     assert_eq!(text, fs::read_to_string(&file).unwrap());
     let last = text.lines().last().unwrap();
-    assert_eq!(last, "1 of 3 nodes: well; 1 pods-affected, 1 rolled-back");
+    assert_eq!(
+        last,
+        "1 of 3 nodes: well; 1 pods-affected, 1 rolled-back: node10, node2"
+    );
+}
+
+#[test]
+fn of_many_nodes_those_that_are_not_well_come_first_and_are_named_last() {
+    let machine = Machine::new();
+    let well = report("well", "NODE", "jsonl");
+    let bad = report("troubled", "NODE", "jsonl");
+    let mut text = String::new();
+    for number in 1..=300 {
+        let form = if number % 41 == 0 { &bad } else { &well };
+        text += &form.replace("NODE", &format!("worker-{number}"));
+    }
+    fs::write(machine.folder.path().join("all"), text).unwrap();
+    let run = |words: &[&str]| {
+        let output = machine.netfix(&[&["report", "--merge", "all"], words].concat());
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let short = run(&[]);
+    let rows = |text: &str, word: &str| {
+        let of_node = text.lines().filter(|line| line.contains("worker-"));
+        of_node.filter(|line| line.contains(word)).count()
+    };
+    assert_eq!(rows(&short, " well "), 0, "{short}");
+    assert_eq!(rows(&short, " pods-affected "), 7, "{short}");
+    assert!(short.contains("293 nodes: well"), "{short}");
+    assert!(short.lines().count() < 40, "{short}");
+    let names = "worker-41, worker-82, worker-123, worker-164, worker-205 and 2 more";
+    let last = format!("293 of 300 nodes: well; 7 pods-affected: {names}");
+    assert_eq!(short.lines().last(), Some(last.as_str()));
+    let long = run(&["-v"]);
+    assert_eq!(rows(&long, " well "), 293, "{long}");
+    let first_well = long.lines().position(|line| line.contains(" well "));
+    let last_bad = long.lines().position(|line| line.contains("worker-287 "));
+    assert!(last_bad < first_well, "{long}");
 }
 
 #[test]
@@ -187,7 +224,12 @@ fn the_worst_check_is_the_exit_code() {
         let words = [&["check", "--merge"], files].concat();
         let document = document(&machine, &words, exit);
         assert_eq!(document["exit"], exit, "{files:?}");
-        assert_eq!(document["fleet"]["nodes"][0]["hostname"], files[0]);
+        let mut read = files.iter().filter(|file| file.len() == 1);
+        assert_eq!(
+            document["fleet"]["nodes"][0]["hostname"],
+            *read.next_back().expect("a node"),
+            "the worst is not the first"
+        );
     }
     // A document of another command is no check.
     fs::write(machine.folder.path().join("e"), report("well", "e", "json")).unwrap();

@@ -151,3 +151,19 @@ fn the_role_of_ansible_has_the_units_of_the_packages() {
         "copy contrib/systemd to contrib/ansible/roles/netfix/files"
     );
 }
+
+/// With `--become`, as the documents have it, root of the control machine has another kubeconfig.
+#[test]
+fn what_a_playbook_runs_on_another_machine_says_as_whom() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let playbook = root.join("contrib/ansible/playbooks/rolling_upgrade.yml");
+    let text = fs::read_to_string(playbook).expect("the playbook");
+    let mut delegated = 0;
+    for task in text.split("- name:") {
+        if task.contains("delegate_to:") {
+            delegated += 1;
+            assert!(task.contains("become:"), "{task}");
+        }
+    }
+    assert_eq!(delegated, 4);
+}

@@ -63,10 +63,29 @@ struct ProblemPart {
 /// The verdict of a document that has neither a report nor a check.
 const NO_REPORT: &str = "no-report";
 
+/// The verdicts of windows and checks, the worst first. One that this version does not have counts as [`NO_REPORT`].
+const WORST_FIRST: [&str; 15] = [
+    "interrupted",
+    "pods-affected",
+    "CRITICAL",
+    "failed",
+    "rolled-back",
+    "command-failed",
+    NO_REPORT,
+    "unknown",
+    "UNKNOWN",
+    "open",
+    "refused",
+    "WARNING",
+    "selection-well",
+    "well",
+    "OK",
+];
+
 /// All nodes.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct FleetView {
-    /// Each document, by host name.
+    /// Each document: the worst verdict first, then by host name.
     pub nodes: Vec<NodeResult>,
     /// Number of documents by verdict.
     pub verdicts: BTreeMap<String, usize>,
@@ -202,6 +221,14 @@ impl NodeResult {
         self.window.is_none() && self.verdict != NO_REPORT
     }
 
+    /// The place of its verdict, the worst first.
+    fn rank(&self) -> usize {
+        let place = |word: &str| WORST_FIRST.iter().position(|known| *known == word);
+        place(&self.verdict)
+            .or_else(|| place(NO_REPORT))
+            .unwrap_or_default()
+    }
+
     pub(super) fn is_well(&self) -> bool {
         matches!(self.verdict.as_str(), "well" | "OK")
     }
@@ -218,7 +245,10 @@ impl FleetView {
             view.add_problems(result.name(), document);
             view.nodes.push(result);
         }
-        view.nodes.sort_by(|a, b| natural(a.name(), b.name()));
+        view.nodes.sort_by(|a, b| {
+            let by_name = natural(a.name(), b.name());
+            a.rank().cmp(&b.rank()).then(by_name)
+        });
         view.drivers = drivers(documents);
         view.problems
             .sort_by_key(|group| (group.severity != "error", usize::MAX - group.nodes.len()));

@@ -8,10 +8,41 @@ use crate::report::style::{Style, Tone};
 use crate::report::table::{Cell, KEPT, Medium, Table};
 use crate::report::text::{count, escape, join, milliseconds_or_dash, or_dash, part};
 
-/// Nodes, problems and drivers, each as a table.
+/// As many nodes as a terminal shows one by one, and as many as one line names.
+const FEW: usize = 20;
+const NAMED: usize = 5;
+
+/// The first of these names, and how many more there are.
+fn first_of(names: impl IntoIterator<Item: AsRef<str>>) -> String {
+    let mut names = names.into_iter();
+    let first: Vec<String> = names
+        .by_ref()
+        .take(NAMED)
+        .map(|name| escape(name.as_ref()))
+        .collect();
+    match names.count() {
+        0 => join(first, ", "),
+        more => format!("{} and {more} more", join(first, ", ")),
+    }
+}
+
+/// Nodes, problems and drivers, each as a table; of many nodes, those that are not well.
 pub(in crate::report) fn text(view: &FleetView, style: Style) -> String {
+    let well = view.nodes.iter().filter(|node| node.is_well()).count();
+    let is_short = style.is_verbose() || view.nodes.len() <= FEW;
+    let (listed, rest) = if is_short {
+        (view.nodes.as_slice(), String::new())
+    } else {
+        // The last ones.
+        let (others, _) = view.nodes.split_at(view.nodes.len() - well);
+        let rest = format!(
+            "{}: well. To list them too, use `-v`\n",
+            count(well, "node")
+        );
+        (others, if well == 0 { String::new() } else { rest })
+    };
     let tables = [
-        nodes(view).text(style),
+        nodes(listed).text(style) + &rest,
         problems(view).text(style),
         drivers(view).text(style),
     ];
@@ -27,8 +58,8 @@ fn tone(node: &NodeResult) -> Tone {
     }
 }
 
-pub(super) fn nodes(view: &FleetView) -> Table<'_, &NodeResult> {
-    Table::new(&view.nodes)
+pub(super) fn nodes(nodes: &[NodeResult]) -> Table<'_, &NodeResult> {
+    Table::new(nodes)
         .column("Node", KEPT, |node| node.name().to_owned())
         .heads_rows()
         .column("Verdict", KEPT, |node| {
@@ -55,7 +86,7 @@ pub(super) fn problems(view: &FleetView) -> Table<'_, &ProblemGroup> {
             Cell::from(&group.code).on_page(html! { code { (escape(&group.code)) } })
         })
         .heads_rows()
-        .right("Nodes", KEPT, |group| group.nodes.len())
+        .column("Nodes", KEPT, |group| first_of(&group.nodes))
         .only_on(Medium::Terminal)
         .right("Count", 2, |group| group.count)
         .page_title("Number")
@@ -67,11 +98,7 @@ pub(super) fn problems(view: &FleetView) -> Table<'_, &ProblemGroup> {
             )
         })
         .only_on(Medium::Page)
-        .column("Example", 1, |group| {
-            let node = group.nodes.first().map(String::as_str);
-            let text = format!("{}: {}", node.unwrap_or_default(), group.example);
-            Cell::from(text).on_page(html! { (escape(&group.example)) })
-        })
+        .column("Example", 1, |group| group.example.clone())
 }
 
 pub(super) fn drivers(view: &FleetView) -> Table<'_, &DriverChange> {
@@ -111,11 +138,16 @@ pub(super) fn sentence(view: &FleetView) -> (String, Tone) {
     if view.unread > 0 {
         others.push(format!("{} not read", count(view.unread, "file")));
     }
-    let text = format!(
+    let mut text = format!(
         "{} of {}: well; {}",
         well,
         count(total, "node"),
         join(&others, ", ")
     );
+    if well < total {
+        let others = view.nodes.iter().filter(|node| !node.is_well());
+        let names = first_of(others.map(NodeResult::name));
+        text.push_str(&format!(": {names}"));
+    }
     (text, Tone::Bad)
 }

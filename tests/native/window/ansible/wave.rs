@@ -74,7 +74,8 @@ fn a_node_that_is_not_well_stops_the_wave_and_the_rest_is_untouched() {
     assert_untouched(&scenes, &kubelets);
     assert!(control.report("fleet.html").is_none());
 
-    let cordon = ["-e", "netfix_kubectl_host=localhost"];
+    let one_by_one = "{\"netfix_serial\": 1, \"netfix_kubectl_host\": \"localhost\"}";
+    let cordon = ["-e", one_by_one];
     let played = control.play(ROLLING, &cordon).exits(2);
     played.counts("node1", &[("failed", 0), ("unreachable", 0)]);
     played.counts("node2", &[("failed", 1), ("unreachable", 0)]);
@@ -121,7 +122,7 @@ fn assert_on_page(control: &Control, names: &[&str], others: &[&str]) {
 }
 
 #[test]
-fn one_node_that_refuses_or_cannot_be_reached_keeps_all_nodes_as_they_are() {
+fn one_node_that_refuses_or_cannot_be_reached_keeps_all_nodes_as_they_are_or_is_left_out() {
     let nodes = nodes();
     let (scenes, mut control) = fleet(&nodes);
     let kubelets = touchables(&scenes);
@@ -138,6 +139,15 @@ fn one_node_that_refuses_or_cannot_be_reached_keeps_all_nodes_as_they_are() {
     assert_ne!(played.run.code, Some(0), "{}", played.run.transcript());
     assert_untouched(&scenes, &kubelets);
     assert!(control.report("node1.json").is_none());
+
+    let skip = ["-e", "netfix_skip_unreachable=true"];
+    let played = control.play(ROLLING, &skip).exits(4);
+    played.prints(&["left out, because they cannot be reached: node4"]);
+    assert_eq!(
+        verdicts(&control),
+        ["node1", "node2", "node3"].map(|name| owned((name, "well")))
+    );
+    assert_untouched(&scenes[3..], &kubelets[3..]);
 }
 
 /// A playbook with one task.
