@@ -24,7 +24,7 @@ struct Boot {
 const BOOTS: [Boot; 11] = [
     Boot {
         name: "dockershim",
-        scenarios: &["dockershim", "dockershim-bond"],
+        scenarios: &["dockershim", "dockershim-fates", "dockershim-bond"],
     },
     Boot {
         name: "managers",

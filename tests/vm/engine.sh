@@ -29,6 +29,7 @@ engine_folders() {
 image_layer() {
     mkdir -p "$WORK/image/bin"
     cp "$(command -v busybox)" "$WORK/image/bin/sleep"
+    ln -sf sleep "$WORK/image/bin/sh"
     tar -C "$WORK/image" -c .
 }
 

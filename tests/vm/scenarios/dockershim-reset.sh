@@ -24,6 +24,14 @@ fi
 step "the checkpoints and the window's record are whole; nothing is paused"
 expect_exit 0 nf status
 printed 'ended by a reboot'
+id=$(window -r .id)
+for command in report "report $id"; do
+    # shellcheck disable=SC2086 # Two words.
+    expect_exit '[0-9]' nf $command
+    printed 'reboot'
+    ! grep -qE 'is paused|netfix resume' "$OUT" || fail "the report speaks of a pause that the reboot has ended"
+done
+expect_exit 5 nf wait "$id"
 expect_exit 0 nf list
 expect_exit 0 nf status -o json
 jq -e '.status.window.ended_by_reboot and .status.window.paused_for == null' "$OUT" >/dev/null || fail "status: $(cat "$OUT")"
@@ -43,9 +51,12 @@ for command in diff restore; do
 done
 no_changes
 
-step "resume closes the window's record"
-expect_exit 0 nf resume
-recorded '.closed_by == "reboot" and .exit == 1'
+step "the next snapshot closes the window's record, which is true afterwards too"
+expect_exit 0 nf snapshot
+recorded '.closed_by == "reboot" and .exit == 5'
+expect_exit 5 nf wait "$id"
+expect_exit '[0-9]' nf report
+printed 'reboot'
 nothing_left
 
 step "the next window"
