@@ -1,6 +1,6 @@
 //! Why the engine ends a command: typed problems, no views.
 
-use crate::model::Problem;
+use crate::model::{Code, Problem};
 use crate::store;
 
 /// What ends a command before its work is done.
@@ -20,6 +20,14 @@ impl Refusal {
             failed: true,
             ..problem.into()
         }
+    }
+}
+
+impl Refusal {
+    /// Whether another process has the lock of the state directory.
+    pub(crate) fn is_locked(&self) -> bool {
+        let mut problems = self.problems.iter();
+        problems.any(|problem| problem.code() == Code::LockHeld)
     }
 }
 

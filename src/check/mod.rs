@@ -12,7 +12,7 @@ use crate::inventory::{Inventory, no_match};
 use crate::kernel::events::LATE_LINKWATCH;
 use crate::matching::Selection;
 use crate::matching::at_risk::{self, PodDrivers};
-use crate::model::{IfName, LossCause, NodeIdentity, PodId, PodSummary, Problem};
+use crate::model::{IfName, LossCause, NodeIdentity, PodId, PodInfo, PodSummary, Problem};
 use crate::plan::{Plan, PodVerdict};
 use crate::progress::{Listener, Progress, Stage};
 use crate::records::fallback::FallbackRequest;
@@ -49,7 +49,7 @@ pub(crate) struct Readiness {
     /// The number of running pods that need none.
     pub empty: usize,
     /// Running pods that the loss of these devices would not affect.
-    pub left_out: BTreeSet<PodId>,
+    pub left_out: Vec<PodInfo>,
     /// Age in seconds of the oldest checkpoint of a running pod, since a snapshot last found it true.
     pub oldest_age: Option<u64>,
     /// When the last snapshot of all pods was completed in this boot (RFC 3339).
@@ -58,6 +58,14 @@ pub(crate) struct Readiness {
 }
 
 impl Readiness {
+    /// Removes the findings of what a window takes from pods and host and brings back, and returns the number of lost pods. The
+    /// pods keep their state.
+    pub(crate) fn excuse_window(&mut self) -> usize {
+        self.problems
+            .retain(|problem| !problem.code().is_of_a_window());
+        self.pods.iter().filter(|one| one.lost.is_some()).count()
+    }
+
     fn has_degraded(&self) -> bool {
         let mut pods = self.pods.iter();
         pods.any(|one| one.state == CheckState::Degraded)
@@ -246,7 +254,7 @@ fn survey_all(
     let mut surveyed = survey(inventory, stored, check.selection, store, fallback)?;
     surveyed.read_unmatched();
     problems.append(&mut surveyed.problems);
-    problems.extend(of_node(check, store, &surveyed));
+    problems.extend(of_node(check, &surveyed));
     Ok((surveyed, problems))
 }
 
@@ -257,7 +265,7 @@ fn leave_out(
     compared: &mut Vec<Compared>,
     devices: &[IfName],
     problems: &mut Vec<Problem>,
-) -> BTreeSet<PodId> {
+) -> Vec<PodInfo> {
     let host = &surveyed.host.state;
     let mut pods = Vec::new();
     for (matched, compared) in surveyed.matched.iter().zip(compared.iter_mut()) {
@@ -275,18 +283,22 @@ fn leave_out(
         problems.push(problem);
         BTreeSet::new()
     });
+    let of_records = surveyed.matched.iter().map(|one| &one.info);
+    let others = surveyed.unmatched.iter().map(|one| &one.pod.info);
+    let all = of_records.chain(others);
+    let named = all.filter(|info| left_out.contains(&info.id)).cloned();
+    let named = named.collect();
     let stays = |id: &PodId| !left_out.contains(id);
     let both = surveyed.matched.drain(..).zip(compared.drain(..));
     (surveyed.matched, *compared) = both.filter(|(one, _)| stays(&one.info.id)).unzip();
     surveyed.unmatched.retain(|one| stays(&one.pod.info.id));
     problems.retain(|problem| problem.pod.as_ref().is_none_or(stays));
-    left_out
+    named
 }
 
 /// What a restore needs besides the pods' checkpoints.
-fn of_node(check: &Check<'_>, store: &Store, surveyed: &Surveyed) -> Vec<Problem> {
+fn of_node(check: &Check<'_>, surveyed: &Surveyed) -> Vec<Problem> {
     let mut problems = node::abilities(surveyed);
-    problems.extend(node::window(store, &surveyed.node));
     // A part of the pods is judged by their own checkpoints alone.
     if check.selection.is_everything() {
         let recorded = surveyed.node_state.as_ref();

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::inventory::{cannot_observe, procfs};
+use crate::inventory::cannot_observe;
 use crate::kernel::{ability, link};
 use crate::model::checkpoint::PastFiles;
 use crate::model::problem::CheckCause;
-use crate::model::{IfName, Link, LossCause, NodeIdentity, NodeState, Parent, Problem, Window};
+use crate::model::{IfName, Link, LossCause, NodeState, Parent, Problem};
 use crate::plan::{HostLinks, snapshot_quality};
 use crate::records::matched::Matched;
 use crate::records::stored::{age, shown};
@@ -78,32 +78,6 @@ fn kinds(surveyed: &Surveyed) -> BTreeSet<&str> {
 fn links_of(matched: &Matched) -> &[Link] {
     let extension = matched.checkpoint.netfix.as_ref();
     extension.map_or(&[], |extension| extension.state.links.as_slice())
-}
-
-/// The open window, if no netfix is at work on it any more.
-pub(super) fn window(store: &Store, node: &NodeIdentity) -> Option<Problem> {
-    let window = match store.open_window() {
-        Ok(window) => window?,
-        Err(error) => return Some(error.problem()),
-    };
-    if window.ended.is_some() || !window.node.is_same(node) || procfs::is_alive(&window.owner) {
-        return None;
-    }
-    let Window {
-        command, started, ..
-    } = window;
-    // The process of `netfix pause` ends while kubelet stays paused.
-    Some(if command == "pause" {
-        CheckCause::NotResumed { started }.warning(window.id)
-    } else {
-        let pid = window.owner.pid;
-        let cause = CheckCause::WindowAbandoned {
-            command,
-            started,
-            pid,
-        };
-        cause.error(window.id)
-    })
 }
 
 /// What the host has lost since its state was recorded.

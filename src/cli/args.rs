@@ -190,6 +190,9 @@ pub struct SnapshotArgs {
     /// Give up what this pod or the host has lost: the present state is recorded as the good one. May be repeated
     #[arg(long, value_name = "[NAMESPACE/]NAME|host", conflicts_with = "every", add = ArgValueCompleter::new(candidates::accepted))]
     pub accept: Vec<OsString>,
+    /// While a window runs that is younger than this, take no snapshot and exit with 0: for timers and cron
+    #[arg(long, value_name = "DURATION", conflicts_with = "accept", value_parser = humantime::parse_duration)]
+    pub skip_in_window: Option<Duration>,
     /// Take a snapshot again and again, at this interval, until a signal: for a container, where no timer runs netfix
     #[arg(long, value_name = "DURATION", value_parser = interval)]
     pub every: Option<Duration>,

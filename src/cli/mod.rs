@@ -184,8 +184,14 @@ pub enum Command {
     #[command(after_help = examples::PAUSE)]
     Pause(HoldArgs),
     /// Start kubelet again, even if the netfix that paused it is gone
+    ///
+    /// Refused while COMMAND of the window still runs or a pod has lost its network: a kubelet that starts then may rebuild
+    /// pods. Run `netfix restore` first. The deadline of the window starts kubelet in any case.
     #[command(after_help = examples::RESUME)]
     Resume {
+        /// Resume although COMMAND still runs or pods have lost their network
+        #[arg(long)]
+        force: bool,
         /// Which runtimes.
         #[command(flatten)]
         runtimes: Runtimes,

@@ -134,7 +134,7 @@ const EXIT_STATUS: &[(&str, &str)] = &[
         "resume",
         "0  kubelet runs, or no window was open\n\
             1  kubelet cannot be started\n\
-            4  refused: the lock is held, not root\n\
+            4  refused: COMMAND still runs or pods have lost their network (not with --force), the lock is held, not root\n\
             5  a pod lacks something, is gone, was rebuilt or does not reach a gateway as before",
     ),
     (

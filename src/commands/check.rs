@@ -11,17 +11,47 @@ use crate::report::{
     self, CheckStatus, Document, Extra, HoldView, OpenWindow, ReportView, Standing, Surroundings,
 };
 use crate::store::{self, Store};
-use crate::window::status;
+use crate::window::observed::lost_in_time;
+use crate::window::records::is_owner_alive;
+use crate::window::status::{self, WindowStatus};
 
 /// Checks, and writes the metrics where they are wanted.
 pub(super) fn run(args: &CheckArgs, context: &mut Context) -> Document {
-    let checked = checked(args, context);
+    let was_working = is_working(&context.store);
+    let mut checked = checked(args, context);
+    // A window that has ended meanwhile has brought back what it took.
+    if was_working && checked.is_ok() && !is_working(&context.store) {
+        checked = self::checked(args, context);
+    }
+    let mut unread = Vec::new();
+    let store = &context.store;
+    let window = status::of_open(store, &mut unread, || lost_in_time(store));
+    if let Ok(readiness) = &mut checked {
+        let window = window.as_ref();
+        let excuses = window.is_some_and(WindowStatus::excuses_losses);
+        let lost = if excuses {
+            readiness.excuse_window()
+        } else {
+            0
+        };
+        let found = window.and_then(|window| window.finding(lost));
+        readiness.problems.splice(0..0, found);
+        // Without a bus the window is known all the same.
+        readiness
+            .problems
+            .extend(unread.iter().filter(|one| one.is_error()).cloned());
+    }
     let (mut answer, mut view) = report::check(checked);
     view.status = CheckStatus::of_all(&answer.problems);
     view.max_age = args.max_age;
     view.is_selection = args.selectors.is_used();
     if let Some(path) = &args.textfile {
-        let around = surroundings(&context.store);
+        let open = match &window {
+            Some(status) => OpenWindow::Open(HoldView::new(status)),
+            None if unread.is_empty() => OpenWindow::Closed,
+            None => OpenWindow::Unknown,
+        };
+        let around = surroundings(open, &context.store);
         let metrics = report::metrics(&view, &answer.problems, &around);
         if let Err(error) = store::replace(path, metrics.as_bytes(), 0o644) {
             answer.problems.push(error.problem());
@@ -38,18 +68,17 @@ pub(super) fn run(args: &CheckArgs, context: &mut Context) -> Document {
     }
 }
 
+/// Whether a netfix works on an open window.
+fn is_working(store: &Store) -> bool {
+    let open = store.open_window().ok().flatten();
+    open.is_some_and(|window| is_owner_alive(&window))
+}
+
 /// Windows and NICs, for the metrics. What cannot be read is left out; the check itself reports it.
-fn surroundings(store: &Store) -> Surroundings {
+fn surroundings(open: OpenWindow, store: &Store) -> Surroundings {
     let ids = store.windows().unwrap_or_default();
     let mut closed = ids.iter().rev();
     let last = closed.find_map(|id| store.load_window(id).ok().flatten());
-    let mut unread = Vec::new();
-    let open = status::of_open(store, &mut unread);
-    let open = match open {
-        Some(status) => OpenWindow::Open(HoldView::new(&status)),
-        None if unread.is_empty() => OpenWindow::Closed,
-        None => OpenWindow::Unknown,
-    };
     Surroundings {
         open,
         last: last.map(|window| ReportView::new(window, Standing::Closed)),

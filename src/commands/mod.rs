@@ -73,7 +73,7 @@ fn document(command: &Command, context: &mut Context) -> Result<Document, Refusa
         Command::Status { follow: true, .. } => window::status::follow(context),
         Command::Status { runtimes, .. } => window::status::run(runtimes, context),
         Command::Pause(hold) => window::pause::pause(hold, context),
-        Command::Resume { runtimes } => window::pause::resume(runtimes, context),
+        Command::Resume { runtimes, force } => window::pause::resume(runtimes, *force, context),
         Command::Wait(args) => window::wait::run(args, context),
         Command::Report(ReportArgs { list: true, .. }) => window::report::list(context),
         Command::Report(args) => window::report::run(args, context),

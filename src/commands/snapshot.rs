@@ -1,14 +1,39 @@
 //! `netfix snapshot`: writes a checkpoint of every pod, and the host's state.
 
 use crate::cli::SnapshotArgs;
+use crate::commands::common::answer;
 use crate::context::Context;
 use crate::kubelet::deadline;
-use crate::model::Bytes;
+use crate::model::problem::WindowCause;
+use crate::model::{Bytes, Window};
 use crate::refusal::Refusal;
-use crate::report::Document;
+use crate::report::{Document, Exit};
+use crate::window::records;
 use crate::{report, snapshot};
 
 pub(super) fn run(args: &SnapshotArgs, context: &mut Context) -> Result<Document, Refusal> {
+    let store = context.store.clone();
+    let working = || records::working(&store, args.skip_in_window?);
+    if let Some(skipped) = working() {
+        return Ok(skip(skipped));
+    }
+    match take(args, context) {
+        // A window may have begun meanwhile.
+        Err(refusal) if refusal.is_locked() => working().map(skip).ok_or(refusal),
+        taken => taken,
+    }
+}
+
+/// Another command's window has a snapshot of its own.
+fn skip(window: Window) -> Document {
+    let cause = WindowCause::SnapshotSkipped {
+        command: window.command,
+        pid: window.owner.pid,
+    };
+    answer(Exit::Done, vec![cause.info(window.id)], None)
+}
+
+fn take(args: &SnapshotArgs, context: &mut Context) -> Result<Document, Refusal> {
     let names = args.accept.iter().map(|name| Bytes::from(name.as_os_str()));
     let accept: Vec<Bytes> = names.collect();
     let request = snapshot::SnapshotRequest {

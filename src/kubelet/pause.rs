@@ -16,7 +16,8 @@ use crate::systemd::{self, Bus};
 use crate::window::bus;
 use crate::window::event::Event;
 use crate::window::log_file::DEFAULT_LIMIT;
-use crate::window::records::{is_of_other_boot, is_owner_alive, still_open};
+use crate::window::observed::still_open;
+use crate::window::records::{is_of_other_boot, is_owner_alive};
 use crate::window::session::WindowSession;
 use crate::window::status::WindowStatus;
 
@@ -62,7 +63,7 @@ fn close_old_window(
         return Ok((guard, Vec::new()));
     };
     if is_in_force(&window, bus) {
-        return Err(still_open(&window).into());
+        return Err(still_open(&window, &context.store).into());
     }
     let session = WindowSession::take_over(window, guard, false, DEFAULT_LIMIT);
     let problems = finish_abandoned(session, COMMAND);

@@ -10,6 +10,7 @@ use crate::runtime::RuntimeConfig;
 use crate::systemd::{self, Bus};
 use crate::window::event::Event;
 use crate::window::log_file::DEFAULT_LIMIT;
+use crate::window::observed::observe;
 use crate::window::records::{is_of_other_boot, is_owner_alive};
 use crate::window::session::WindowSession;
 use crate::window::status::WindowStatus;
@@ -25,7 +26,12 @@ pub(crate) struct Held {
     pub problems: Vec<Problem>,
 }
 
-pub(crate) fn run(config: &RuntimeConfig, context: &mut Context) -> Result<Held, Refusal> {
+/// Refuses while a kubelet that starts may rebuild pods, unless that is accepted. The deadline starts the unit without this.
+pub(crate) fn run(
+    config: &RuntimeConfig,
+    accepts_losses: bool,
+    context: &mut Context,
+) -> Result<Held, Refusal> {
     let none = || Held {
         status: None,
         exit: Exit::Done,
@@ -40,6 +46,13 @@ pub(crate) fn run(config: &RuntimeConfig, context: &mut Context) -> Result<Held,
     let Some(window) = context.store.open_window()? else {
         return Ok(none());
     };
+    if !accepts_losses && window.ended.is_none() {
+        let now = observe(&window, &context.store);
+        if now.is_resume_dangerous() {
+            let cause = WindowCause::NotResumable { now };
+            return Err(cause.error(window.id).into());
+        }
+    }
     let (window, problems, has_lost) = if is_owner_alive(&window) {
         let mut session = WindowSession::visit(window, guard);
         let (problems, _) = end_pause(&mut session);

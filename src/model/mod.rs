@@ -10,6 +10,7 @@ pub mod fidelity;
 mod loss;
 pub mod manager;
 pub mod net;
+pub mod next;
 pub mod pod;
 pub mod problem;
 pub(crate) mod recent;

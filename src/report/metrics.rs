@@ -124,22 +124,36 @@ fn of_check(check: &CheckView, problems: &[Problem], text: &mut Text) {
 }
 
 fn of_windows(around: &Surroundings, text: &mut Text) {
-    // Whether a window is open, and whether kubelet is paused in it.
+    // Whether a window is open, whether its netfix runs, and whether kubelet is paused in it.
     let open = match &around.open {
         OpenWindow::Unknown => None,
-        OpenWindow::Closed => Some((false, Some(false))),
-        OpenWindow::Open(window) if window.unit.is_none() => Some((true, Some(false))),
-        OpenWindow::Open(window) => Some((true, window.held)),
+        OpenWindow::Closed => Some((false, false, Some(false))),
+        OpenWindow::Open(window) => {
+            let is_held = window.unit.as_ref().map_or(Some(false), |_| window.held);
+            Some((true, window.kept, is_held))
+        }
     };
     text.one(
         "netfix_window_open",
         "Whether a maintenance window is open.",
-        open.map(|(is_open, _)| u8::from(is_open)),
+        open.map(|(is_open, ..)| u8::from(is_open)),
     );
+    text.one(
+        "netfix_window_live",
+        "Whether a maintenance window is open whose netfix runs: it takes the network of pods, and brings it back.",
+        open.map(|(_, is_live, _)| u8::from(is_live)),
+    );
+    if let OpenWindow::Open(window) = &around.open {
+        text.gauge(
+            "netfix_window_info",
+            "The open maintenance window, its phase, and what to do; the value is always 1.",
+            [(labels(&window.labels()), 1)],
+        );
+    }
     text.one(
         "netfix_kubelet_paused",
         "Whether kubelet's unit is stopped and masked by netfix; absent where systemd does not answer.",
-        open.and_then(|(_, is_held)| is_held).map(u8::from),
+        open.and_then(|(.., is_held)| is_held).map(u8::from),
     );
     if let Some(last) = &around.last {
         of_last_window(last, text);
@@ -212,9 +226,9 @@ fn of_nic(nic: &Nic) -> String {
 }
 
 /// Labels of a sample. A value may have any character.
-fn labels(pairs: &[(&str, &str)]) -> String {
+fn labels(pairs: &[(&str, impl AsRef<str>)]) -> String {
     let pairs = pairs.iter().map(|(name, value)| {
-        let value = value.replace('\\', "\\\\").replace('"', "\\\"");
+        let value = value.as_ref().replace('\\', "\\\\").replace('"', "\\\"");
         format!("{name}=\"{}\"", value.replace('\n', "\\n"))
     });
     format!("{{{}}}", pairs.collect::<Vec<_>>().join(","))
@@ -275,6 +289,7 @@ mod tests {
     fn the_text_is_whole() {
         let check = CheckView {
             left_out: 1,
+            left_out_pods: Vec::new(),
             max_age: std::time::Duration::ZERO,
             is_selection: false,
             status: CheckStatus::Critical,
@@ -332,6 +347,7 @@ mod tests {
                 "netfix_snapshot_last_success_timestamp_seconds 1795294859.5",
                 "netfix_unsupported_objects 3",
                 "netfix_window_open 0",
+                "netfix_window_live 0",
                 "netfix_kubelet_paused 0",
                 r#"netfix_nic_info{device="eth0",driver="i40e",version="2.28.7 \"x\" \\\n",firmware="",bus="0000:3b:00.0"} 1"#,
                 "netfix_nic_carrier{device=\"eth0\"} 1",

@@ -3,17 +3,17 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use crate::inventory::procfs;
 use crate::matching::Selection;
 use crate::model::net::stack;
+use crate::model::next::{CommandName, RunningCommand};
 use crate::model::problem::WindowCause;
-use crate::model::window::Run;
 use crate::model::{IfName, NodeState, PodId, Problem, Window};
 use crate::records::stored::{Stored, load, load_node};
 use crate::refusal::Refusal;
 use crate::restore::{RestoreState, Restored};
 use crate::store::Store;
 use crate::window::facts::Silence;
+use crate::window::observed::running;
 
 /// What was true before the window, in memory: a restore from here needs no disk.
 #[derive(Debug, Default)]
@@ -43,22 +43,17 @@ pub(crate) fn recover(
     store: &Store,
 ) -> Result<(Baseline, LeftOut), Refusal> {
     // COMMAND may have outlived its netfix: two at once would upgrade the driver twice.
-    let alive = |run: Option<&Run>| {
-        let process = run.and_then(|run| run.process);
-        process.filter(procfs::is_alive).map(|process| process.pid)
-    };
-    let rollback = window.rollback.as_ref().map(|rollback| &rollback.run);
-    let cause = match (alive(window.run.as_ref()), alive(rollback)) {
-        (Some(pid), _) => WindowCause::CommandStillRuns { pid },
-        (None, Some(pid)) => WindowCause::RollbackStillRuns { pid },
-        (None, None) => {
-            let mut baseline = read_back(selection, store)?;
-            baseline.silent = Silence::all_recorded(window);
-            let left_out = LeftOut::of_window(window, &baseline.stored);
-            return Ok((baseline, left_out));
-        }
-    };
-    Err(cause.error(window.id.clone()).into())
+    if let Some(RunningCommand { name, pid, .. }) = running(window) {
+        let cause = match name {
+            CommandName::Command => WindowCause::CommandStillRuns { pid },
+            CommandName::Rollback => WindowCause::RollbackStillRuns { pid },
+        };
+        return Err(cause.error(window.id.clone()).into());
+    }
+    let mut baseline = read_back(selection, store)?;
+    baseline.silent = Silence::all_recorded(window);
+    let left_out = LeftOut::of_window(window, &baseline.stored);
+    Ok((baseline, left_out))
 }
 
 /// Reads everything that a restore needs.

@@ -16,6 +16,7 @@ use crate::refusal::Refusal;
 use crate::store::Store;
 use crate::systemd::{self, Bus, Detached, UnitEnd};
 use crate::window::log_file;
+use crate::window::observed::observe;
 use crate::window::records::is_owner_alive;
 use crate::window::window_log;
 use crate::window::window_log::FOLDER;
@@ -93,7 +94,10 @@ fn killed(signal: u32, store: &Store) -> DetachedCause {
             window_log::sweep();
             DetachedCause::KilledBefore { signal }
         }
-        Ok(Some(_)) | Err(_) => DetachedCause::Killed { signal },
+        open => DetachedCause::Killed {
+            signal,
+            now: open.ok().flatten().map(|window| observe(&window, store)),
+        },
     }
 }
 

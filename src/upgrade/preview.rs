@@ -17,8 +17,9 @@ use crate::upgrade::phases::rollback::already_rolled_back;
 use crate::upgrade::phases::{check, snapshot};
 use crate::upgrade::request::UpgradeRequest;
 use crate::window::bus;
+use crate::window::observed::still_open;
 use crate::window::rebuild_check::query;
-use crate::window::records::{EarlierWindow, find_earlier, still_open};
+use crate::window::records::{EarlierWindow, find_earlier};
 
 /// What a window would find.
 pub(crate) struct Preview {
@@ -58,7 +59,7 @@ pub(crate) fn preview(
         preview.problems.extend(note);
         preview
             .problems
-            .extend(open.map(|open| still_open(&open).demoted()));
+            .extend(open.map(|open| still_open(&open, &context.store).demoted()));
     }
     Ok(preview)
 }

@@ -7,6 +7,7 @@ pub(crate) mod event;
 pub(crate) mod facts;
 pub(crate) mod log_file;
 pub(crate) mod network;
+pub(crate) mod observed;
 pub(crate) mod rebuild_check;
 pub(crate) mod records;
 pub(crate) mod session;

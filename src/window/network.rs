@@ -4,16 +4,23 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::inventory::Inventory;
 use crate::inventory::cannot_observe;
 use crate::inventory::observe::Host;
 use crate::inventory::visit::visit;
 use crate::kernel::link;
 use crate::kernel::state::Needs;
-use crate::model::{IfName, NetState, Problem, StackLink};
+use crate::matching::Selection;
+use crate::model::next::LostPods;
+use crate::model::{IfName, NetState, PodInfo, Problem, StackLink};
 use crate::plan::{self, HostLinks, snapshot_quality};
+use crate::records::fallback::FallbackRequest;
 use crate::records::matched::Matched;
 use crate::records::rejected::Reason;
-use crate::records::survey::{Finding, Surveyed, Unmatched};
+use crate::records::stored::load;
+use crate::records::survey::{Finding, Surveyed, Unmatched, survey};
+use crate::refusal::Refusal;
+use crate::store::Store;
 
 /// The network of the running pods.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -28,6 +35,9 @@ pub struct PodNetworks {
     pub unknown: usize,
     /// Links of the host under the pods that do not work, without those on such a link.
     pub links: Vec<FaultyLink>,
+    /// The pods that have lost it.
+    #[serde(skip)]
+    pub which: LostPods,
 }
 
 /// A link of the host that worked when it was recorded.
@@ -51,6 +61,17 @@ pub enum LinkFault {
     NoCarrier,
 }
 
+/// The running pods that have lost their network. The kernel and what is stored show that without the runtimes, which may have
+/// stopped with kubelet.
+pub(crate) fn lost_pods(store: &Store) -> Result<LostPods, Refusal> {
+    let selection = Selection::everything();
+    let stored = load(store, &selection)?;
+    let inventory = Inventory::open(&selection)?;
+    let running = inventory.pods.len();
+    let mut surveyed = survey(inventory, stored, &selection, store, FallbackRequest::ALL)?;
+    Ok(PodNetworks::of(&mut surveyed, running).0.which)
+}
+
 impl PodNetworks {
     /// Compares what the verdict on a pod depends on: its links, addresses and routes.
     /// `running` are the namespaces that were entered, of pods and others. Returns also why pods are unknown.
@@ -62,12 +83,17 @@ impl PodNetworks {
             let compared = compared.unwrap_or_else(|error| Err(cannot_observe("netns", &error)));
             lost.push(compared.map_err(|problem| problems.push(problem)).ok());
         }
+        let both = surveyed.matched.iter().zip(&lost);
+        let with_record = both.filter(|(_, lost)| **lost == Some(true));
+        let with_record: Vec<PodInfo> = with_record.map(|(one, _)| one.info.clone()).collect();
         let (private, unmatched): (Vec<_>, Vec<_>) = surveyed
             .unmatched
             .iter()
             .partition(|one| one.finding == Finding::Private);
         // A namespace to which several records lead is not among the unmatched ones.
         let entered = running.saturating_sub(private.len());
+        let bare = unmatched.iter().filter(|one| has_lost(one) == Some(true));
+        let bare: Vec<PodInfo> = bare.map(|one| one.pod.info.clone()).collect();
         lost.extend(unmatched.into_iter().map(has_lost));
         lost.resize(lost.len().max(entered), None);
         let closed = surveyed.rejected.iter();
@@ -80,6 +106,11 @@ impl PodNetworks {
             lost: count(Some(true)),
             unknown: count(None),
             links: faulty_links(surveyed),
+            which: LostPods {
+                without_checkpoint: bare.len(),
+                pods: [with_record, bare].concat(),
+                unknown: count(None),
+            },
         };
         if networks.unknown > 0 {
             problems.extend(surveyed.doubts().map(Problem::demoted));

@@ -3,12 +3,14 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::clock;
 use crate::inventory::{node, procfs};
-use crate::model::problem::{RecordCause, WindowCause};
+use crate::model::problem::RecordCause;
 use crate::model::window::Standing;
 use crate::model::{Problem, Window};
 use crate::refusal::Refusal;
 use crate::store::Store;
+use crate::window::observed::still_open;
 
 /// How often a wait reads the record.
 const INTERVAL: Duration = Duration::from_millis(250);
@@ -16,6 +18,15 @@ const INTERVAL: Duration = Duration::from_millis(250);
 /// Whether the process that opened a window still runs, and is another one.
 pub(crate) fn is_owner_alive(window: &Window) -> bool {
     window.owner != procfs::own() && procfs::is_alive(&window.owner)
+}
+
+/// The open window whose process runs, if it is younger than `limit`.
+pub(crate) fn working(store: &Store, limit: Duration) -> Option<Window> {
+    let open = store.open_window().ok().flatten();
+    open.filter(is_owner_alive).filter(|window| {
+        let age = clock::boottime().saturating_sub(window.started_boottime);
+        Duration::from_millis(age) < limit
+    })
 }
 
 /// Whether a window is of another boot: masks and timers do not survive a reboot.
@@ -27,17 +38,6 @@ pub(crate) fn is_of_other_boot(window: &Window) -> bool {
 pub(crate) fn is_abandoned(window: &Window) -> bool {
     let is_open = window.ended.is_none() && !is_owner_alive(window);
     is_open && !window.pods.is_empty() && !is_of_other_boot(window)
-}
-
-/// What stops a command that needs a new window.
-pub(crate) fn still_open(window: &Window) -> Problem {
-    let cause = WindowCause::Open {
-        started: window.started.clone(),
-        command: window.command.clone(),
-        pid: window.owner.pid,
-        unit: window.pause.as_ref().map(|pause| pause.unit.clone()),
-    };
-    cause.error(window.id.clone())
 }
 
 /// The window that `upgrade` finds.
@@ -53,7 +53,7 @@ pub(crate) enum EarlierWindow {
 pub(crate) fn find_earlier(store: &Store) -> Result<EarlierWindow, Refusal> {
     Ok(match store.open_window()? {
         None => EarlierWindow::Nothing,
-        Some(window) if is_owner_alive(&window) => return Err(still_open(&window).into()),
+        Some(window) if is_owner_alive(&window) => return Err(still_open(&window, store).into()),
         Some(window) if window.ended.is_some() || is_of_other_boot(&window) => {
             EarlierWindow::Finished(window)
         }

@@ -2,6 +2,7 @@
 
 use std::io::{ErrorKind, SeekFrom, Write};
 use std::path::Path;
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -10,6 +11,8 @@ use crate::context::Context;
 use crate::inventory::Inventory;
 use crate::inventory::procfs;
 use crate::matching::Selection;
+use crate::model::next::{LostPods, WindowNow};
+use crate::model::problem::WindowCause;
 use crate::model::{NodeIdentity, NodeState, Problem, Window};
 use crate::records::fallback::FallbackRequest;
 use crate::records::matched::{Matched, RecordOrigin};
@@ -20,6 +23,7 @@ use crate::runtime;
 use crate::store::{Store, StoreError};
 use crate::systemd::{Bus, UnitState};
 use crate::window::network::PodNetworks;
+use crate::window::observed::observe_with;
 use crate::window::records::{is_of_other_boot, is_owner_alive};
 use crate::window::{bus, window_log};
 
@@ -106,7 +110,9 @@ pub(crate) fn run(runtimes: &runtime::RuntimeConfig, context: &Context) -> Resul
     let generations = status.read(StatusPart::Generations, store.generations());
     status.generations = generations.map_or(0, |generations| generations.len());
     let mut problems = Vec::new();
-    status.window = of_open(store, &mut problems);
+    let which = status.network.as_ref();
+    let which = which.map(|network| network.which.clone());
+    status.window = of_open(store, &mut problems, || which);
     for problem in problems {
         // Without a bus the window is known all the same.
         if status.window.is_some() {
@@ -157,12 +163,21 @@ impl Status {
     }
 }
 
-/// The open window, and the state of kubelet's unit.
-pub(crate) fn of_open(store: &Store, problems: &mut Vec<Problem>) -> Option<WindowStatus> {
+/// The open window, what it leaves, and the state of kubelet's unit.
+pub(crate) fn of_open(
+    store: &Store,
+    problems: &mut Vec<Problem>,
+    lost: impl FnOnce() -> Option<LostPods>,
+) -> Option<WindowStatus> {
     let open = store.open_window().map_err(|error| error.problem());
     let window = open.map_err(|problem| problems.push(problem)).ok()??;
     let bus = bus::connect().map_err(|problem| problems.push(problem.demoted()));
-    Some(WindowStatus::new(window, bus.ok().flatten().as_ref()))
+    let bus = bus.ok().flatten();
+    let observed = observe_with(&window, bus.as_ref(), lost);
+    Some(WindowStatus {
+        observed: Some(observed),
+        ..WindowStatus::new(window, bus.as_ref())
+    })
 }
 
 /// A window, its process and its unit at this moment.
@@ -180,6 +195,8 @@ pub(crate) struct WindowStatus {
     /// When a unit that this window stopped was started again, in milliseconds since the window's start; the deadline or
     /// another program did that.
     pub runs_since: Option<u64>,
+    /// What it leaves; `None` where that was not observed.
+    pub observed: Option<WindowNow>,
 }
 
 impl WindowStatus {
@@ -202,8 +219,57 @@ impl WindowStatus {
             is_of_other_boot,
             unit,
             runs_since,
+            observed: None,
             window,
         }
+    }
+}
+
+impl WindowStatus {
+    /// Whether its netfix runs, and COMMAND may have taken the network of pods.
+    pub(crate) fn excuses_losses(&self) -> bool {
+        self.is_at_work && self.window.has_begun()
+    }
+
+    /// What monitoring has to know of it; `lost` pods have no network.
+    pub(crate) fn finding(&self, lost: usize) -> Option<Problem> {
+        let Self { window, now, .. } = self;
+        if window.ended.is_some() || self.is_of_other_boot {
+            return None;
+        }
+        let (command, started) = (window.command.clone(), window.started.clone());
+        let pid = window.owner.pid;
+        if self.is_at_work {
+            let phase = window.phases.last().filter(|phase| phase.to.is_none());
+            let begun = phase.map_or(0, |phase| phase.from);
+            let cause = WindowCause::Runs {
+                command,
+                pid,
+                phase: phase.map(|phase| phase.name),
+                since: Duration::from_secs(now.saturating_sub(begun) / 1000),
+                lost,
+            };
+            return Some(cause.warning(window.id.clone()));
+        }
+        let now = self.observed.clone()?;
+        // The process of `netfix pause` ends while kubelet stays paused.
+        Some(if command == "pause" {
+            WindowCause::NotResumed { started, now }.warning(window.id.clone())
+        } else {
+            let is_harmless = now.is_harmless();
+            let cause = WindowCause::Abandoned {
+                started,
+                command,
+                pid,
+                now,
+            };
+            let problem = cause.error(window.id.clone());
+            if is_harmless {
+                problem.demoted()
+            } else {
+                problem
+            }
+        })
     }
 }
 

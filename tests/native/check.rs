@@ -363,7 +363,8 @@ fn a_device_leaves_out_the_pods_on_other_drivers_but_no_lost_pod() {
         .exits(2)
         .errors(&[("unsupported", aside.name())]);
     let run = node.netfix("check --device eth0").exits(0);
-    run.stdout_has(&["OK: 1 of 1 selected pod", "; 1 pod left out;"]);
+    let named = format!("; left out: {}", aside.name());
+    run.stdout_has(&["OK: 1 of 1 selected pod", "; 1 pod left out;", &named]);
     let view = node.netfix_json("check --device eth0").exits(0).json();
     assert_eq!(view["check"]["left_out"], 1, "{view:#}");
     // Its devices are gone, and so is the one of the option.

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use netfix::model::pod::identity::Holder;
+use netfix::model::pod::identity::{Holder, NodeIdentity};
 use netfix::model::window::WindowPod;
 use netfix::model::{Code, Problem, Severity, Window};
 use serde_json::Value;
@@ -207,6 +207,19 @@ fn this_process() -> Holder {
     }
 }
 
+/// This machine in this boot.
+fn this_boot() -> NodeIdentity {
+    let read = |path: &str| {
+        let text = fs::read_to_string(path).ok();
+        text.map(|text| text.trim().to_owned())
+    };
+    NodeIdentity {
+        machine_id: read("/etc/machine-id"),
+        boot_id: read("/proc/sys/kernel/random/boot_id"),
+        ..fixture("well").node
+    }
+}
+
 #[test]
 fn an_open_window_shows_its_progress() {
     let machine = Machine::new();
@@ -225,7 +238,12 @@ fn an_open_window_shows_its_progress() {
     };
     paused.phases.truncate(1);
     paused.pause.as_mut().unwrap().resumed = None;
-    assert_eq!(sentence(&paused), "The unit kubelet.service is paused.");
+    // The record is of another boot.
+    assert_eq!(
+        sentence(&paused),
+        "A reboot ended the window, and the pause of kubelet.service. Nothing to do: the next `netfix upgrade`, `pause` or \
+         `resume` closes the record."
+    );
     let mut upgrade = Window {
         ended: None,
         exit: None,
@@ -234,6 +252,7 @@ fn an_open_window_shows_its_progress() {
     upgrade.phases.truncate(4);
     upgrade.phases[3].to = None;
     upgrade.pause.as_mut().unwrap().resumed = None;
+    upgrade.node = this_boot();
     let killed = sentence(&upgrade);
     assert!(
         killed.starts_with("Died in phase command; ") && killed.contains("`netfix resume`"),
@@ -251,9 +270,10 @@ fn an_open_window_shows_its_progress() {
     assert!(!is_running(&machine.text()), "no netfix is running");
     upgrade.owner = this_process();
     let at_work = sentence(&upgrade);
-    assert_eq!(
-        at_work,
-        "In phase command; the unit kubelet.service is paused."
+    assert!(
+        at_work.starts_with("In phase command; kubelet.service ")
+            && at_work.ends_with(". Wait for its end: `netfix status --follow`."),
+        "{at_work}"
     );
     assert_eq!(
         machine.json(&["report"])["report"]["computed"]["verdict"],

@@ -1,10 +1,11 @@
 //! The documents of a realistic node: pods of several namespaces on VLANs over an i40e NIC.
 
+use netfix::model::next::{KubeletNow, LostPods, NextStep};
 use netfix::model::{GatewayAnswer, Interface, LossCause, PodId, PodInfo, Problem, State, Window};
 use netfix::report::{
     CheckStatus, CheckView, Document, Extra, FaultyLink, HoldView, KeptView, LinkFault, LostView,
-    NodeView, PodNetworks, PodView, ReportView, RuntimeView, ShowView, Standing, StatusView,
-    WindowView,
+    NextView, NodeView, PodNetworks, PodView, ReportView, RuntimeView, ShowView, Standing,
+    StatusView, WindowView,
 };
 use serde_json::{from_value, json};
 
@@ -270,6 +271,7 @@ impl Scene {
             lost: if self.lost { self.pods - 1 } else { 0 },
             unknown: usize::from(self.lost),
             links: self.lost.then_some(missing).into_iter().collect(),
+            which: LostPods::default(),
         }
     }
 
@@ -427,6 +429,14 @@ fn from_window(window: &Window) -> HoldView {
         rollback: window.rollback.clone(),
         exit: None,
         log: window.log.clone(),
+        next: Some(NextView {
+            step: NextStep::Restore,
+            commands: NextStep::Restore.commands(),
+            sentence: "Run `netfix restore`, then `netfix resume`".to_owned(),
+            running: None,
+            kubelet: KubeletNow::Masked,
+            lost: Some(2),
+        }),
     }
 }
 

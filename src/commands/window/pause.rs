@@ -15,8 +15,12 @@ pub(crate) fn pause(hold: &HoldArgs, context: &mut Context) -> Result<Document, 
     Ok(answer(paused.exit, paused.problems, window(paused.status)))
 }
 
-pub(crate) fn resume(runtimes: &Runtimes, context: &mut Context) -> Result<Document, Refusal> {
-    let paused = resume::run(&runtimes.config(), context)?;
+pub(crate) fn resume(
+    runtimes: &Runtimes,
+    force: bool,
+    context: &mut Context,
+) -> Result<Document, Refusal> {
+    let paused = resume::run(&runtimes.config(), force, context)?;
     let pods = paused.status.iter().flat_map(|status| &status.window.pods);
     Ok(Document {
         pods: pods.map(pod).collect(),

@@ -9,6 +9,7 @@ use crate::model::Problem;
 use crate::refusal::Refusal;
 use crate::report::{Document, Exit, Extra, ReportView, WindowView, page};
 use crate::store::{self, Store, StoreError};
+use crate::window::observed;
 use crate::window::records::{self, WindowRecord};
 
 /// The page has this many lines of a window's log.
@@ -22,7 +23,8 @@ pub(crate) fn run(args: &ReportArgs, context: &mut Context) -> Result<Document, 
         standing,
         mut problems,
     } = records::find(args.window.as_deref(), store)?;
-    let mut view = ReportView::new(window, standing);
+    let now = observed::of_open(&window, standing, store);
+    let mut view = ReportView::observed(window, standing, now.as_ref());
     let mut exit = Exit::Done;
     if let Some(path) = &args.html {
         match write(&view, path, store, &mut problems) {

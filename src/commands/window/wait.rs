@@ -7,23 +7,19 @@ use crate::model::problem::WindowCause;
 use crate::model::window::Standing;
 use crate::refusal::Refusal;
 use crate::report::{self, Document, Exit, Extra, ReportView};
-use crate::window::records::{self, WindowRecord, still_open};
+use crate::window::observed::{self, still_open};
+use crate::window::records::{self, WindowRecord};
 
 pub(crate) fn run(args: &WaitArgs, context: &mut Context) -> Result<Document, Refusal> {
     let limit = args.timeout;
-    let quiet = context.quiet;
+    let (quiet, store) = (context.quiet, &context.store);
     let WindowRecord {
         window, standing, ..
-    } = records::wait(
-        args.window.as_deref(),
-        limit,
-        &context.store,
-        &mut |window| {
-            if !quiet {
-                report::line(&format!("warning: {}", still_open(window)));
-            }
-        },
-    )?;
+    } = records::wait(args.window.as_deref(), limit, store, &mut |window| {
+        if !quiet {
+            report::line(&format!("warning: {}", still_open(window, store)));
+        }
+    })?;
     let (exit, problems) = if standing == Standing::Closed {
         let exit = window.exit.unwrap_or(Exit::Failed as u8);
         (exit, window.problems.clone())
@@ -32,7 +28,8 @@ pub(crate) fn run(args: &WaitArgs, context: &mut Context) -> Result<Document, Re
         let problem = WindowCause::StillOpen { limit }.error(window.id.clone());
         (Exit::TimedOut as u8, vec![problem])
     };
-    let view = ReportView::new(window, standing);
+    let now = observed::of_open(&window, standing, store);
+    let view = ReportView::observed(window, standing, now.as_ref());
     let extra = Some(Extra::Report(Box::new(view)));
     Ok(Document {
         exit,

@@ -77,6 +77,14 @@ impl Code {
     pub(crate) fn is_about_gateway(self) -> bool {
         matches!(self, Self::GatewayUnknown | Self::GatewayUnreachable)
     }
+
+    /// Whether it names what a window takes from pods and host while its COMMAND reloads the driver.
+    pub(crate) fn is_of_a_window(self) -> bool {
+        matches!(
+            self,
+            Self::Degraded | Self::Drift | Self::NoCarrier | Self::ParentMissing
+        )
+    }
 }
 
 /// How bad a problem is.

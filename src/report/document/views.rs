@@ -131,6 +131,9 @@ pub struct CheckView {
     pub lost: BTreeMap<&'static str, usize>,
     /// Running pods that are not among them, because their devices have other drivers.
     pub left_out: usize,
+    /// Their names.
+    #[serde(skip)]
+    pub left_out_pods: Vec<String>,
     /// Age in seconds of the oldest checkpoint of a running pod, since the last snapshot that verified it;
     /// null when no running pod has one.
     pub oldest_age: Option<u64>,

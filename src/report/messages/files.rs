@@ -137,10 +137,6 @@ sentences! {
         Unrecorded { first, more: 0 } => "{first} is in no checkpoint: a loss of the NIC would take it. Run `netfix snapshot`",
         Unrecorded { first, more } => "{first} and {objects} are in no checkpoint: a loss of the NIC would take them. Run \
             `netfix snapshot`" (objects = count(*more, "more object")),
-        WindowAbandoned { command, started, pid } => "the window of `netfix {command}` is open since {started}, and its \
-            process {pid} is gone: kubelet may be stopped, and pods without network. Run `netfix restore`, then \
-            `netfix resume`",
-        NotResumed { started } => "kubelet was paused by hand at {started} and not resumed. Run `netfix resume`",
     }
 }
 

@@ -2,20 +2,30 @@
 
 use std::fmt;
 
+use crate::model::next::NextStep;
 use crate::model::problem::{
     AlreadyLost, CommandCause, ConditionCause, DetachedCause, HookCause, JobEnd, KubeletCause,
     RebuildCause, RecordCause, RollbackCause, SystemdCause, WindowCause,
 };
 use crate::model::text::{count, duration, escape, join};
 use crate::model::window::ContainerChange;
-use crate::report::messages::{and, or_nothing};
+use crate::report::messages::{and, observed, or_nothing};
 
 sentences! {
     WindowCause {
-        Open { started, command, pid, unit: None } => "a window is open since {started}, by `netfix {command}` (pid \
-            {pid}). Run `netfix status`, then `netfix resume`",
-        Open { started, command, pid, unit: Some(unit) } => "a window is open since {started}, by `netfix {command}` \
-            (pid {pid}); {unit} is paused. Run `netfix status`, then `netfix resume`",
+        Open { started, command, pid, now } => "a window is open since {started}, by `netfix {command}` (pid {pid}): {now}",
+        Abandoned { started, command, pid, now } => "the window of `netfix {command}` is open since {started}, and its netfix \
+            (pid {pid}) is gone: {now}",
+        NotResumed { started, now } => "the pause by hand of {started} is open: {now}",
+        Runs { command, pid, phase: Some(phase), since, lost } => "a window runs: phase {phase}, since {since} (`netfix {command}`, \
+            pid {pid}){pods}" (since = duration(*since), pods = without_network(*lost)),
+        Runs { command, pid, phase: None, since, lost } => "a window runs, since {since} (`netfix {command}`, pid {pid}){pods}"
+            (since = duration(*since), pods = without_network(*lost)),
+        NotResumable { now } if now.next == NextStep::Force => "{dangers}. Nothing was changed. {next}"
+            (dangers = observed::named(now), next = observed::next(now)),
+        NotResumable { now } => "{dangers}: a kubelet that starts now may rebuild pods. Nothing was changed. {next}. `netfix resume \
+            --force` starts kubelet in any case" (dangers = observed::named(now), next = observed::next(now)),
+        SnapshotSkipped { command, pid } => "no snapshot was taken: a window runs (`netfix {command}`, pid {pid})",
         DeadlineRepeated { unit } => "netfix died in this window, and {unit} did not start at the deadline. systemd runs \
             `netfix restore` now, then starts {unit}. Run `netfix resume`, which closes the window",
         CommandStillRuns { pid } => "COMMAND of this window still runs (pid {pid}). Wait for its end or stop it, then \
@@ -78,6 +88,15 @@ pub(super) fn repaired(lost: &AlreadyLost) -> String {
     }
 }
 
+/// How many pods are without network in a window.
+fn without_network(lost: usize) -> String {
+    match lost {
+        0 => String::new(),
+        1 => "; 1 pod has no network meanwhile".to_owned(),
+        lost => format!("; {lost} pods have no network meanwhile"),
+    }
+}
+
 /// A count of pods with its verb.
 fn verb(pods: usize, one: &str, many: &str) -> String {
     let verb = if pods == 1 { one } else { many };
@@ -89,8 +108,9 @@ sentences! {
         NotDetached { cause } => "{cause}. Use --foreground to run without a unit",
         NotQueried { cause } => "{cause}. The window continues: run `netfix status --follow`",
         EndUnknown => "ended, and its exit code is not known. Run `netfix status`, then `netfix report`",
-        Killed { signal } => "killed by signal {signal}; it left the window open and the deadline starts kubelet again. \
-            Run `netfix restore`, then `netfix resume`",
+        Killed { signal, now: Some(now) } => "killed by signal {signal}; it left the window open: {now}",
+        Killed { signal, now: None } => "killed by signal {signal}; it left a window open whose record cannot be read. Run `netfix \
+            status`",
         KilledBefore { signal } => "killed by signal {signal} before it changed anything: no window is open, and kubelet was \
             not paused",
         SharedFile { error } => "{error}",

@@ -27,6 +27,7 @@ macro_rules! sentences {
 mod files;
 mod maintenance;
 mod network;
+pub(super) mod observed;
 mod pods;
 mod window_log;
 

@@ -56,7 +56,8 @@ sentences! {
         PausedFor { seconds, budget } if *seconds >= budget.limit() => "kubelet is paused for {seconds} s: {now}"
             (now = now(*budget)),
         PausedFor { seconds, budget } => "kubelet is paused for {seconds} s: {budget}",
-        HeldForRepair => "kubelet stays paused for a repair: repair the pods, run `netfix restore`, then `netfix resume`",
+        HeldForRepair => "kubelet stays paused for a repair: repair the pods, run `netfix restore`, then `netfix resume` \
+            (--force if a pod stays broken)",
         Resuming { unit } => "resuming {unit}",
         Resumed { unit } => "{unit} runs again",
         LeftOut { bytes } => "{bytes} bytes left out here (--log-limit)",

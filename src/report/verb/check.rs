@@ -13,8 +13,10 @@ use crate::report::document::{
 use crate::report::problems;
 use crate::report::screen::{LastLine, Screen};
 use crate::report::style::{Form, Style, Tone};
-use crate::report::text::{UNKNOWN, ago, count, join, others, pod_noun};
+use crate::report::text::{UNKNOWN, ago, count, escape, join, others, pod_noun};
 
+/// So many pods that are left out are named.
+const NAMED: usize = 3;
 /// Every state that a running pod can have.
 const STATES: [State; 8] = [
     State::InSync,
@@ -48,6 +50,7 @@ pub(crate) fn check(checked: Result<Readiness, Refusal>) -> (Document, CheckView
     view.last_success = checked.last_success;
     view.pods.insert(State::Empty, checked.empty);
     view.left_out = checked.left_out.len();
+    view.left_out_pods = checked.left_out.iter().map(PodInfo::title).collect();
     for one in &checked.pods {
         *view.pods.entry(one.state.into()).or_default() += 1;
         if let Some(word) = one.lost {
@@ -164,7 +167,7 @@ fn plugin_line(document: &Document, check: &CheckView) -> String {
     format!(
         "NETFIX {} - {lost_pods}{}{} | pods={total};;;0{} lost={lost};;0;0{} drift_steps={};0;;0\n",
         check.status,
-        sum(document, check, Timestamp::now()),
+        sum(document, check, Timestamp::now()).replace('|', "/"),
         first.unwrap_or_default(),
         join(states, ""),
         age.unwrap_or_default(),
@@ -205,7 +208,14 @@ fn sum(document: &Document, check: &CheckView, now: Timestamp) -> String {
         0 => String::new(),
         some => format!("; {} left out", count(some, "pod")),
     };
-    format!("{pods}{left_out}; last snapshot: {last}")
+    let names = check.left_out_pods.iter().take(NAMED);
+    let names: Vec<String> = names.map(|name| escape(name)).collect();
+    let names = match (names.as_slice(), check.left_out > NAMED) {
+        ([], _) => String::new(),
+        (names, false) => format!("; left out: {}", names.join(", ")),
+        (names, true) => format!("; left out: {}, ...", names.join(", ")),
+    };
+    format!("{pods}{left_out}; last snapshot: {last}{names}")
 }
 
 fn covered(check: &CheckView) -> usize {

@@ -25,6 +25,9 @@ pub(crate) fn snapshot(snapshot: Snapshot) -> Document {
 pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
     let words = match document.command {
         Verb::Import => imported(document),
+        _ if document.extra.is_none() && document.exit == 0 => {
+            LastLine::new("no snapshot was taken", true)
+        }
         _ => words(document),
     };
     let table = stored(listed(document, style), style);

@@ -1,5 +1,7 @@
 //! `status`: the snapshots, the pods, the runtimes, the lock and the open window on one screen; `pause` and `resume`: the window.
 
+use jiff::Timestamp;
+
 use crate::report::document::{Document, Extra, RuntimeView, StatusView, Verb};
 use crate::report::screen::{LastLine, Screen};
 use crate::report::style::Style;
@@ -12,17 +14,19 @@ use crate::window::status::StatusPart;
 /// Printed with `--quiet` too; with `--follow`, the window that was closed.
 pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
     match &document.extra {
-        Some(Extra::Status(view)) => Screen::new(text::facts(facts(document, view)), None),
+        Some(Extra::Status(view)) => {
+            Screen::new(text::facts(facts(document, view, style.now)), None)
+        }
         _ => of_hold(document, style),
     }
 }
 
 /// One fact a line.
-fn facts(document: &Document, status: &StatusView) -> Facts {
+fn facts(document: &Document, status: &StatusView, now: Timestamp) -> Facts {
     let StatusView { lock, window, .. } = status;
     let node = document.node.hostname.as_deref().map(escape);
     let mut facts = vec![("node", or_dash(node))];
-    facts.extend(stored(status));
+    facts.extend(stored(status, now));
     facts.extend(running(status));
     facts.extend(answered(&status.runtimes));
     let lock = lock.as_deref().map(|by| format!("held by {}", escape(by)));
@@ -38,8 +42,15 @@ fn facts(document: &Document, status: &StatusView) -> Facts {
 }
 
 /// The snapshots.
-fn stored(status: &StatusView) -> Facts {
+fn stored(status: &StatusView, now: Timestamp) -> Facts {
+    let is_future = |time: &str| time.parse().is_ok_and(|time: Timestamp| time > now);
     let last = match (&status.last_success, status.last_success_age) {
+        (Some(time), Some(0)) if is_future(time) => {
+            format!(
+                "last complete one at {}: in the future, because the clock was set back",
+                escape(time)
+            )
+        }
         (Some(time), Some(age)) => {
             format!("last complete one {} ago ({})", seconds(age), escape(time))
         }
@@ -107,6 +118,7 @@ fn networks(network: &PodNetworks, status: &StatusView) -> String {
         lost,
         unknown,
         links,
+        which: _,
     } = network;
     let links = join(bounded(links.iter().map(fault)), ", ");
     let unknown = others([(*unknown, "unknown")]);
@@ -123,9 +135,8 @@ fn networks(network: &PodNetworks, status: &StatusView) -> String {
         (0, _) => "",
         // The netfix that has the lock is at work.
         _ if status.lock.is_some() => "",
-        (_, Some(window)) if !window.kept && window.command == "upgrade" => {
-            ". Run `netfix restore`, then `netfix resume`"
-        }
+        // The window has its own line for it.
+        (_, Some(window)) if window.next.is_some() && !window.ended_by_reboot => "",
         _ => ". Run `netfix restore`",
     };
     format!("{number}{joined}{links}{next}")
@@ -159,7 +170,8 @@ fn answered(runtimes: &[RuntimeView]) -> Facts {
         return vec![("runtime", "none answered".to_owned())];
     }
     let facts = runtimes.iter().map(|runtime| {
-        let version = or_dash(runtime.version.as_deref().map(escape));
+        let version = runtime.version.as_deref().map(escape);
+        let version = version.unwrap_or_else(|| "version unknown".to_owned());
         let pods = count(runtime.pods, "pod");
         let endpoint = escape(&runtime.endpoint);
         ("runtime", format!("{version}, {pods}, at {endpoint}"))

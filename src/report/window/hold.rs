@@ -2,8 +2,11 @@
 
 use serde::Serialize;
 
+use crate::model::next::{CommandName, KubeletNow, NextStep, RunningCommand, WindowNow};
 use crate::model::window::{EVICTION_AFTER, NOT_READY_AFTER, PhaseName, Rollback, Run};
+use crate::report::messages::observed;
 use crate::report::text::{Facts, escape, or_dash, seconds};
+use crate::report::window::words;
 use crate::systemd::UnitState;
 use crate::window::status::WindowStatus;
 
@@ -42,6 +45,38 @@ pub struct HoldView {
     pub exit: Option<u8>,
     /// The file with the messages and COMMAND's output.
     pub log: Option<String>,
+    /// What it leaves, and what to do; null where that was not observed.
+    pub next: Option<NextView>,
+}
+
+/// What an open window leaves at this moment, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NextView {
+    /// What to do, in one word.
+    pub step: NextStep,
+    /// The commands, in order.
+    pub commands: &'static [&'static str],
+    /// What to do, in a sentence.
+    pub sentence: String,
+    /// COMMAND or the rollback; null where neither runs.
+    pub running: Option<RunningCommand>,
+    /// Whether the unit runs that the window paused.
+    pub kubelet: KubeletNow,
+    /// Pods that have lost their network; null where they were not read.
+    pub lost: Option<usize>,
+}
+
+impl NextView {
+    pub(super) fn new(now: &WindowNow) -> Self {
+        Self {
+            step: now.next,
+            commands: now.next.commands(),
+            sentence: observed::next(now),
+            running: now.running.clone(),
+            kubelet: now.kubelet,
+            lost: now.lost.as_ref().map(|lost| lost.pods.len()),
+        }
+    }
 }
 
 impl HoldView {
@@ -54,6 +89,7 @@ impl HoldView {
             is_of_other_boot,
             unit,
             runs_since,
+            observed,
         } = status;
         let pause = window.pause.as_ref();
         let resumed = pause.and_then(|pause| pause.resumed).or(*runs_since);
@@ -86,7 +122,21 @@ impl HoldView {
             rollback: window.rollback.clone(),
             exit: window.exit,
             log: window.log.clone(),
+            next: observed.as_ref().map(NextView::new),
         }
+    }
+}
+
+impl HoldView {
+    /// Its labels in metrics.
+    pub(in crate::report) fn labels(&self) -> [(&'static str, String); 3] {
+        let phase = self.phase.map(|phase| phase.to_string());
+        let next = self.next.as_ref().map(|next| next.step.to_string());
+        [
+            ("window", self.id.clone()),
+            ("phase", phase.unwrap_or_default()),
+            ("next", next.unwrap_or_default()),
+        ]
     }
 }
 
@@ -95,16 +145,47 @@ pub(in crate::report) fn facts(view: &HoldView) -> Facts {
     let [id, started, command] = [&view.id, &view.started, &view.command].map(|text| escape(text));
     let by = format!("opened {started} by netfix {command} (pid {})", view.pid);
     let mut facts = vec![("window", format!("{id}, {}", progress(view))), ("", by)];
+    facts.extend(commands(view));
     match &view.unit {
         None => facts.push(("kubelet", "not paused: no unit found".to_owned())),
         Some(unit) => facts.extend(kubelet(view, &escape(unit))),
     }
+    let next = view
+        .next
+        .as_ref()
+        .filter(|next| next.step != NextStep::Nothing);
+    facts.extend(next.map(|next| ("next", next.sentence.clone())));
     facts
+}
+
+/// COMMAND and the rollback.
+fn commands(view: &HoldView) -> Facts {
+    let running = view.next.as_ref().and_then(|next| next.running.as_ref());
+    let line = |run: &Run, name: CommandName| {
+        let state = match running.filter(|running| running.name == name) {
+            Some(RunningCommand { pid, for_ms, .. }) => {
+                let time = for_ms.map(|ms| format!(" for {}", seconds(ms / 1000)));
+                format!("pid {pid}, runs{}", time.unwrap_or_default())
+            }
+            None => words::end(run, ""),
+        };
+        format!("{}, {state}", words::argv(run))
+    };
+    let command = view
+        .run
+        .as_ref()
+        .map(|run| ("command", line(run, CommandName::Command)));
+    let rollback = view.rollback.as_ref().map(|one| &one.run);
+    let rollback = rollback.map(|run| ("rollback", line(run, CommandName::Rollback)));
+    command.into_iter().chain(rollback).collect()
 }
 
 /// How far the window has come.
 fn progress(view: &HoldView) -> String {
     match (view.phase, view.exit) {
+        (_, Some(exit)) if view.ended_by_reboot => {
+            format!("ended by a reboot, closed with exit code {exit}")
+        }
         _ if view.ended_by_reboot => {
             "ended by a reboot; the next `netfix upgrade`, `pause` or `resume` closes its record"
                 .to_owned()

@@ -2,14 +2,16 @@
 
 use super::outcome::{Ending, PodCounts, has_failed, is_still_paused};
 use super::{nics, words};
+use crate::model::next::{NextStep, WindowNow};
 use crate::model::window::{Phase, PhaseName, REBOOT, Rollback, Standing, Window};
+use crate::report::messages::observed;
 use crate::report::text::{escape, join, milliseconds};
 
 /// How it went, in one sentence.
 pub(super) fn sentence(
     window: &Window,
     ending: Ending,
-    standing: Standing,
+    (standing, now): (Standing, Option<&WindowNow>),
     pods: &PodCounts,
 ) -> String {
     let mut phases = window.phases.iter();
@@ -21,18 +23,23 @@ pub(super) fn sentence(
     let run = end.map(|end| format!("COMMAND {end}"));
     let was_tried = window.rollback.is_some();
     let drivers = was_tried.then(|| nics::drivers(window)).flatten();
-    let close = standing == Standing::Left && ending == Ending::Interrupted;
-    let close = close.then(|| "run `netfix resume` to close the window".to_owned());
+    // What is observed now counts, and not what was last written.
+    let now = now.filter(|_| standing != Standing::Closed);
+    let pause = match now {
+        None => pause(window, standing),
+        Some(now) if now.next == NextStep::Nothing => Some(observed::ended_by_reboot(now)),
+        Some(now) => Some(join(observed::facts(now), "; ")),
+    };
+    let next = now.map(|now| format!(" {}.", observed::next(now)));
     let parts = [
         progress(window, ending),
         pods,
         run,
         window.rollback.as_ref().map(|one| rollback(window, one)),
         drivers,
-        pause(window, standing),
-        close,
+        pause.filter(|words| !words.is_empty()),
     ];
-    let text = join(parts.into_iter().flatten(), "; ") + ".";
+    let text = join(parts.into_iter().flatten(), "; ") + "." + &next.unwrap_or_default();
     let mut letters = text.chars();
     let first = letters.next().into_iter();
     first.flat_map(char::to_uppercase).chain(letters).collect()

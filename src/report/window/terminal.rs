@@ -4,6 +4,7 @@ use super::outcome::Ending;
 use super::view::{ReportView, WindowLine, WindowView};
 use super::words::{self, clock};
 use super::{nics, tables};
+use crate::model::next::{KubeletNow, NextStep};
 use crate::model::window::{EVICTION_AFTER, KubeletPause, NOT_READY_AFTER, PhaseName, REBOOT};
 use crate::report::problems::{self, word};
 use crate::report::screen::LastLine;
@@ -83,6 +84,7 @@ pub(super) fn ended(view: &ReportView) -> String {
         })
         .unwrap_or_default();
     match (view.computed.open, window.ended) {
+        (true, _) if has_rebooted(view) => "by a reboot; its time is not known".to_owned(),
         (true, _) => "still open".to_owned(),
         (false, None) => format!("{UNKNOWN}{by}"),
         (false, Some(ended)) => {
@@ -91,6 +93,18 @@ pub(super) fn ended(view: &ReportView) -> String {
             format!("{at}, after {}{by}, exit {exit}", milliseconds(ended))
         }
     }
+}
+
+/// Whether a reboot has ended the open window.
+fn has_rebooted(view: &ReportView) -> bool {
+    let next = view.computed.next.as_ref();
+    next.is_some_and(|next| next.step == NextStep::Nothing)
+}
+
+/// Whether systemd has the unit of the open window as running.
+fn is_running(view: &ReportView) -> bool {
+    let next = view.computed.next.as_ref();
+    next.is_some_and(|next| next.kubelet == KubeletNow::Running)
 }
 
 /// From when to when the unit was stopped.
@@ -102,8 +116,13 @@ pub(super) fn pause(view: &ReportView, hold: &KubeletPause) -> String {
             let length = milliseconds(to.saturating_sub(from));
             format!("{unit} paused for {length} ({} to {})", at(from), at(to))
         }
-        (Some(from), None) if view.window.closed_by.as_deref() == Some(REBOOT) => {
+        (Some(from), None)
+            if view.window.closed_by.as_deref() == Some(REBOOT) || has_rebooted(view) =>
+        {
             format!("{unit} paused at {}; the reboot ended the pause", at(from))
+        }
+        (Some(from), None) if is_running(view) => {
+            format!("{unit} paused at {}; it runs again", at(from))
         }
         (Some(from), None) => format!("{unit} paused at {}, not resumed", at(from)),
         (None, Some(to)) => format!("{unit} not seen stopped; running at {}", at(to)),

@@ -4,8 +4,10 @@ use std::cmp::Reverse;
 
 use serde::{Deserialize, Serialize};
 
+use super::hold::NextView;
 use super::outcome::{Ending, PodCounts, PodOutcome};
 use super::sentence::sentence;
+use crate::model::next::WindowNow;
 pub use crate::model::window::Standing;
 use crate::model::{PodId, Window, window::WindowPod};
 use crate::report::text::by_name;
@@ -39,6 +41,8 @@ pub struct Computed {
     pub outages: Outages,
     /// The path of the HTML page that was written.
     pub html: Option<String>,
+    /// What an open window leaves, and what to do; null when it is closed, or that was not observed.
+    pub next: Option<NextView>,
 }
 
 /// Outages: from the loss of the link to the first answer of a gateway.
@@ -86,9 +90,15 @@ impl Outages {
 }
 
 impl ReportView {
-    /// The report of a window.
+    /// The report of a window by its record alone.
     #[must_use]
     pub fn new(window: Window, standing: Standing) -> Self {
+        Self::observed(window, standing, None)
+    }
+
+    /// The report of a window, with what it leaves at this moment if it is open.
+    #[must_use]
+    pub fn observed(window: Window, standing: Standing, now: Option<&WindowNow>) -> Self {
         let pods = PodCounts::of(&window);
         let verdict = Ending::of(&window, standing, &pods);
         let pause = window.pause.as_ref();
@@ -97,11 +107,12 @@ impl ReportView {
             open: is_open,
             at_work: is_open.then_some(standing == Standing::Kept),
             verdict,
-            sentence: sentence(&window, verdict, standing, &pods),
+            sentence: sentence(&window, verdict, (standing, now), &pods),
             pods,
             pause_ms: pause.and_then(|pause| pause.resumed?.checked_sub(pause.paused?)),
             outages: Outages::of(&window),
             html: None,
+            next: now.map(NextView::new),
         };
         Self { window, computed }
     }

@@ -56,7 +56,11 @@ pub(super) fn run_end(window: &Window, name: PhaseName, run: &Run) -> String {
     let mut phases = window.phases.iter();
     let lasted = phases.find(|phase| phase.name == name).and_then(lasted);
     let time = lasted.map(|ms| format!(", {}", milliseconds(ms)));
-    let time = time.unwrap_or_default();
+    end(run, &time.unwrap_or_default())
+}
+
+/// How COMMAND or the rollback ended, with a time behind the fact.
+pub(super) fn end(run: &Run, time: &str) -> String {
     match (&run.error, run.signal, run.exit) {
         (Some(error), ..) => format!("could not be started: {}", escape(error)),
         (None, Some(signal), _) => {

@@ -96,7 +96,7 @@ fn observe(
     let (captured, inventory) = capture(look, check.selection, &[], store);
     Ok(Preflight {
         blockers,
-        left_out: LeftOut::new(checked.left_out),
+        left_out: LeftOut::new(checked.left_out.into_iter().map(|info| info.id).collect()),
         unselected: Unselected::default(),
         captured,
         inventory,

@@ -25,7 +25,9 @@ fn killed_with<'n>(node: &'n Node, deadline: &str) -> Scene<'n> {
         &scene.script("waits", &body),
     );
     scene.wait_for_file("begun");
+    scene.command_pid();
     upgrade.kill();
+    scene.end_command();
     scene.assert_held(KUBELET);
     scene
 }
@@ -40,7 +42,8 @@ fn resume_reports_pods_that_are_not_restored() {
     let node = Node::new();
     let scene = killed(&node);
     let pods = [0, 1].map(|at| scene.pods[at].name());
-    let run = scene.netfix("resume -o json").exits(5);
+    scene.netfix("resume").exits(4).stderr_has(&pods);
+    let run = scene.netfix("resume --force -o json").exits(5);
     let lost = run.coded("degraded").into_iter();
     let mut lost: Vec<String> = lost.filter_map(|problem| problem.pod).collect();
     lost.sort();
@@ -119,12 +122,16 @@ fn check_is_critical_while_a_window_is_open_whose_netfix_was_killed() {
     let body = format!("touch {}; sleep 600", scene.path("begun").display());
     let upgrade = scene.start_upgrade("", &scene.script("waits", &body));
     scene.wait_for_file("begun");
-    scene.netfix("check -o json").exits(0).has_no("window-open");
+    let live = ["a window runs: phase command, since"];
+    let check = scene.netfix("check -o json").exits(1);
+    check.errors(&[]).names("window-open", "", &live);
     upgrade.kill();
     scene
         .netfix("check -o json")
         .exits(2)
         .names("window-open", "", &["upgrade", "netfix resume"]);
+    scene.end_command();
+    scene.netfix("check -o json").exits(2);
     scene.netfix("restore").exits(0);
     scene.netfix("resume").exits(0);
     scene.netfix("check -o json").exits(0).has_no("window-open");

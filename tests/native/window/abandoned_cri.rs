@@ -9,12 +9,14 @@ use super::scene::of_pods;
 use crate::common::Run;
 use crate::common::run::BINARY;
 
-/// A window whose netfix was killed while COMMAND ran.
+/// A window whose netfix was killed while COMMAND ran, which has ended since.
 fn killed(pods: usize) -> Real {
     let real = Real::new(pods);
     let upgrade = real.start("", &real.waiting());
     real.wait_for_command();
     upgrade.kill();
+    real.go();
+    real.wait_for_end_of_command();
     real
 }
 

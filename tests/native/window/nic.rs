@@ -86,7 +86,13 @@ fn on_hold_the_window_ends_after_a_repair_a_restore_and_a_resume() {
             scene.assert_networks();
             scene.assert_held(KUBELET);
         }
-        scene.netfix("resume").exits(0);
+        if repair == "resume" {
+            scene.netfix("resume").exits(4);
+            scene.assert_held(KUBELET);
+            scene.netfix("resume --force").exits(0);
+        } else {
+            scene.netfix("resume").exits(0);
+        }
         scene.assert_runs(KUBELET);
         upgrade.finish().exits(0).errors(&[]);
         let followed = follow.finish().exits(0);

@@ -108,7 +108,18 @@ impl Real {
         self.cri.cri().run(&[again]).remove(0)
     }
 
-    fn go(&self) {
+    /// Until COMMAND has ended; a netfix that was killed may not have written its process.
+    pub fn wait_for_end_of_command(&self) {
+        let mut command = self.command("pgrep");
+        command.args(["-f", &self.waiting()]);
+        let has_ended = || {
+            let found = command.output().expect("pgrep runs");
+            !found.status.success()
+        };
+        assert!(wait_until(TIMEOUT, has_ended), "COMMAND does not end");
+    }
+
+    pub fn go(&self) {
         std::fs::write(self.cri.node.temp().join("go"), "").expect("a sign");
     }
 

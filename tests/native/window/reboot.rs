@@ -7,7 +7,7 @@ use crate::common::background::wait_until;
 use crate::common::{Node, tool};
 
 /// What a reboot leaves of a paused kubelet: the disk. Memory is empty, and the boot has another id.
-fn reboot(scene: &Scene<'_>) {
+pub fn reboot(scene: &Scene<'_>) {
     let id = scene.path("boot-id");
     std::fs::write(&id, "11111111-2222-3333-4444-555555555555\n").expect("another boot's id");
     let script = "mount --bind \"$1\" /proc/sys/kernel/random/boot_id && systemctl --quiet stop 'netfix-*' && \

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use super::beside::Beside;
@@ -240,6 +241,23 @@ impl<'n> Scene<'n> {
             status.expect("test runs").success()
         };
         assert!(wait_until(TIMEOUT, has_ended), "process {pid} still runs");
+    }
+
+    /// The process of COMMAND, as the open window has it; netfix writes it when COMMAND runs already.
+    pub fn command_pid(&self) -> u32 {
+        let pid = || {
+            let window = self.window()?;
+            window["run"]["process"]["pid"].as_u64()
+        };
+        assert!(wait_until(TIMEOUT, || pid().is_some()), "no COMMAND");
+        u32::try_from(pid().unwrap_or_default()).expect("a pid")
+    }
+
+    /// Kills COMMAND, which has outlived its netfix.
+    pub fn end_command(&self) {
+        let pid = self.command_pid();
+        assert!(self.machine.signal(pid, Signal::SIGKILL));
+        self.wait_for_end(&pid.to_string());
     }
 
     /// The records of all closed windows, oldest first.

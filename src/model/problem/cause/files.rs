@@ -75,8 +75,6 @@ causes! {
         HostLost { what: LossCause, generation: Option<u64> } => Degraded,
         Drift { more: usize, pod: Option<PodId> } => Drift,
         Unrecorded { first: String, more: usize } => Surplus,
-        WindowAbandoned { command: String, started: String, pid: u32 } => WindowOpen,
-        NotResumed { started: String } => WindowOpen,
     }
 }
 

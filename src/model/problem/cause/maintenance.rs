@@ -4,12 +4,18 @@ use std::time::Duration;
 
 use super::{Cause, causes};
 use crate::model::PodInfo;
-use crate::model::window::ContainerChange;
+use crate::model::next::WindowNow;
+use crate::model::window::{ContainerChange, PhaseName};
 
 causes! {
     /// Causes found around a maintenance window: before it starts, in its unit, in its record.
     WindowCause {
-        Open { started: String, command: String, pid: u32, unit: Option<String> } => WindowOpen,
+        Open { started: String, command: String, pid: u32, now: WindowNow } => WindowOpen,
+        Abandoned { started: String, command: String, pid: u32, now: WindowNow } => WindowOpen,
+        NotResumed { started: String, now: WindowNow } => WindowOpen,
+        Runs { command: String, pid: u32, phase: Option<PhaseName>, since: Duration, lost: usize } => WindowOpen,
+        NotResumable { now: WindowNow } => WindowOpen,
+        SnapshotSkipped { command: String, pid: u32 } => WindowOpen,
         DeadlineRepeated { unit: String } => WindowOpen,
         CommandStillRuns { pid: u32 } => WindowOpen,
         RollbackStillRuns { pid: u32 } => WindowOpen,
@@ -52,7 +58,7 @@ causes! {
         NotDetached { cause: SystemdCause } => SystemdUnreachable,
         NotQueried { cause: SystemdCause } => SystemdUnreachable,
         EndUnknown => Failed,
-        Killed { signal: u32 } => Failed,
+        Killed { signal: u32, now: Option<WindowNow> } => Failed,
         KilledBefore { signal: u32 } => Failed,
         SharedFile { error: String } => Failed,
     }
