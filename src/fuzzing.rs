@@ -161,9 +161,9 @@ pub fn docker(body: &[u8]) {
 /// A frame from the network, whole and cut anywhere.
 pub fn frame(bytes: &[u8]) {
     for end in 0..=bytes.len() {
-        if let Some(claimed) = frame::claimed(&bytes[..end]) {
-            assert!(!claimed.mac.is_group(), "{claimed:?}");
-            assert!(!claimed.address.is_unspecified(), "{claimed:?}");
+        if let Some(heard) = frame::heard(&bytes[..end]) {
+            assert!(!heard.mac.is_group(), "{heard:?}");
+            assert!(!heard.address.is_unspecified(), "{heard:?}");
         }
     }
 }

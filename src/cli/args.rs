@@ -12,7 +12,7 @@ use super::candidates;
 use crate::gateways::targets::VerifyTarget;
 use crate::inventory::selectors;
 use crate::matching::Selection;
-use crate::model::{Bytes, ConflictProbe, IfName};
+use crate::model::{Bytes, ConflictProbe, IfName, ProbeRate};
 use crate::records::contest::CNI_CACHE;
 use crate::records::fallback::Fallback;
 use crate::records::prepare::{RecordSource, SurveyRequest};
@@ -237,6 +237,20 @@ pub struct PlanArgs {
     pub exit_code: bool,
 }
 
+/// How fast a restore probes and announces.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct RateArgs {
+    /// Send at most this many probes and announcements in a second, such as 15 for a switch with dynamic ARP inspection; without it
+    /// netfix sends them at once
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        env = "NETFIX_PROBE_RATE",
+        hide_env_values = true
+    )]
+    pub probe_rate: Option<ProbeRate>,
+}
+
 /// The probe before an address is added.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct ProbeArgs {
@@ -246,6 +260,9 @@ pub struct ProbeArgs {
     /// The same as `--conflict-probe off`
     #[arg(long, hide = true, conflicts_with = "conflict_probe")]
     pub no_conflict_probe: bool,
+    /// The rate.
+    #[command(flatten)]
+    pub rate: RateArgs,
 }
 
 impl ProbeArgs {

@@ -26,9 +26,9 @@ use crate::report::{self, Form, Verb};
 use candidates::{DEFAULT_STATE_DIR, STATE_DIR};
 
 pub use args::{
-    CheckArgs, DEFAULT_KEEP, DiffArgs, ImportArgs, PlanArgs, PodArgs, ProbeArgs, RestoreArgs,
-    RestorePods, RestoreSource, Runtimes, Selectors, ShowArgs, SnapshotArgs, SourceArgs,
-    TargetArgs, VerifyArgs,
+    CheckArgs, DEFAULT_KEEP, DiffArgs, ImportArgs, PlanArgs, PodArgs, ProbeArgs, RateArgs,
+    RestoreArgs, RestorePods, RestoreSource, Runtimes, Selectors, ShowArgs, SnapshotArgs,
+    SourceArgs, TargetArgs, VerifyArgs,
 };
 pub use pages::{Page, page};
 pub use window::{HoldArgs, ReportArgs, UpgradeArgs, WaitArgs};
@@ -182,7 +182,14 @@ pub enum Command {
     /// netfix arms a systemd timer, then stops kubelet's unit and masks it until the next boot. At the deadline the timer
     /// unmasks and starts the unit, even if netfix is gone.
     #[command(after_help = examples::PAUSE)]
-    Pause(HoldArgs),
+    Pause {
+        /// Which unit, and for how long.
+        #[command(flatten)]
+        hold: HoldArgs,
+        /// Of the restore at the deadline.
+        #[command(flatten)]
+        rate: RateArgs,
+    },
     /// Start kubelet again, even if the netfix that paused it is gone
     ///
     /// Refused while COMMAND of the window still runs or a pod has lost its network: a kubelet that starts then may rebuild

@@ -19,7 +19,7 @@ impl Command {
             Self::Verify(_) => Verb::Verify,
             Self::Check(_) => Verb::Check,
             Self::Status { .. } => Verb::Status,
-            Self::Pause(_) => Verb::Pause,
+            Self::Pause { .. } => Verb::Pause,
             Self::Resume { .. } => Verb::Resume,
             Self::Upgrade(_) => Verb::Upgrade,
             Self::Wait(_) => Verb::Wait,
@@ -100,7 +100,7 @@ impl Command {
                 Self::Snapshot(_)
                     | Self::Import(_)
                     | Self::Prune { .. }
-                    | Self::Pause(_)
+                    | Self::Pause { .. }
                     | Self::Resume { .. }
             ),
         }

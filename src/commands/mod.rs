@@ -72,7 +72,7 @@ fn document(command: &Command, context: &mut Context) -> Result<Document, Refusa
         Command::Check(args) => Ok(check::run(args, context)),
         Command::Status { follow: true, .. } => window::status::follow(context),
         Command::Status { runtimes, .. } => window::status::run(runtimes, context),
-        Command::Pause(hold) => window::pause::pause(hold, context),
+        Command::Pause { hold, rate } => window::pause::pause(hold, *rate, context),
         Command::Resume { runtimes, force } => window::pause::resume(runtimes, *force, context),
         Command::Wait(args) => window::wait::run(args, context),
         Command::Report(ReportArgs { list: true, .. }) => window::report::list(context),

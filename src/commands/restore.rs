@@ -24,6 +24,7 @@ pub(super) fn run(args: &RestoreArgs, context: &mut Context) -> Result<Document,
         settle: args.settle,
         pod_budget: args.pod_budget,
         conflict_probe: args.probe.mode(),
+        probe_rate: args.probe.rate.probe_rate,
     };
     let mut restored = session::run(&request, limits, &context.store, context.progress.as_mut())?;
     context.pending.add(mem::take(&mut restored.pending));

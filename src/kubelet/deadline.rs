@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::clock::boottime;
 use crate::kubelet::unit::not_paused;
 use crate::model::problem::{KubeletCause, WindowCause};
-use crate::model::{Problem, Window};
+use crate::model::{ProbeRate, Problem, Window};
 use crate::store::{Guard, Store};
 use crate::systemd::{self, Bus};
 use crate::window::bus;
@@ -25,7 +25,12 @@ pub(crate) fn arm(
     timer: &str,
     deadline: Duration,
 ) -> Result<(), KubeletCause> {
-    let words = words(session);
+    let pause = session.window().pause.as_ref();
+    let rate = pause.and_then(|pause| pause.probe_rate);
+    let folder = session.guard.as_ref().map(Guard::state_dir);
+    let folder = folder.and_then(|folder| path::absolute(folder).ok());
+    let folder = folder.unwrap_or_default().display().to_string();
+    let words = words(&folder, rate);
     systemd::arm(bus, timer, unit, deadline, &words).map_err(not_paused)?;
     session.note_armed();
     Ok(())
@@ -56,13 +61,14 @@ pub(crate) fn disarm(bus: &Bus, window: &Window) -> Option<Problem> {
 
 /// The arguments of netfix at the deadline of a unit that is still paused: a kubelet that starts while pods have no address may
 /// rebuild them. While a window's process runs it has the lock, and this does nothing.
-fn words(session: &WindowSession) -> Vec<String> {
-    let folder = session.guard.as_ref().map(Guard::state_dir);
-    let folder = folder.and_then(|folder| path::absolute(folder).ok());
-    let folder = folder.unwrap_or_default().display().to_string();
-    ["--state-dir", &folder, "restore", "--wait", "10s"]
+fn words(folder: &str, rate: Option<ProbeRate>) -> Vec<String> {
+    let mut words = ["--state-dir", folder, "restore", "--wait", "10s"]
         .map(str::to_owned)
-        .to_vec()
+        .to_vec();
+    if let Some(ProbeRate(rate)) = rate {
+        words.extend(["--probe-rate".to_owned(), rate.to_string()]);
+    }
+    words
 }
 
 /// Whether the window's deadline has passed, and its process has not resumed kubelet and never will.
@@ -110,6 +116,14 @@ mod tests {
         pause.resumed = None;
         let armed = window.started_boottime + pause.armed.unwrap();
         (window, armed + 600_000)
+    }
+
+    #[test]
+    fn the_restore_at_the_deadline_has_the_rate_of_its_window() {
+        let restore = words("/s", Some("15/s".parse().unwrap())).join(" ");
+        assert_eq!(restore, "--state-dir /s restore --wait 10s --probe-rate 15");
+        let restore = words("/s", None).join(" ");
+        assert_eq!(restore, "--state-dir /s restore --wait 10s");
     }
 
     #[test]

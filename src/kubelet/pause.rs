@@ -9,7 +9,7 @@ use crate::kubelet::unit;
 use crate::kubelet::unit::not_paused;
 use crate::model::problem::KubeletCause;
 use crate::model::window::{KubeletPause, PhaseName};
-use crate::model::{Exit, Problem, Window};
+use crate::model::{Exit, ProbeRate, Problem, Window};
 use crate::refusal::Refusal;
 use crate::store::Guard;
 use crate::systemd::{self, Bus};
@@ -26,6 +26,7 @@ const COMMAND: &str = "pause";
 pub(crate) fn run(
     unit: Option<&str>,
     deadline: Duration,
+    rate: Option<ProbeRate>,
     context: &mut Context,
 ) -> Result<Held, Refusal> {
     let guard = context.store.lock(COMMAND)?;
@@ -42,7 +43,7 @@ pub(crate) fn run(
         return Ok(held);
     };
     let mut session = WindowSession::open(&context.store, guard, COMMAND, false, DEFAULT_LIMIT)?;
-    match pause(&mut session, bus, &unit, deadline) {
+    match pause(&mut session, bus, &unit, deadline, rate) {
         Ok(()) => held.status = Some(WindowStatus::new(session.leave(), Some(bus))),
         Err(problem) => {
             held.exit = Exit::Refused;
@@ -86,6 +87,7 @@ pub(crate) fn pause(
     bus: &Bus,
     unit: &str,
     deadline: Duration,
+    probe_rate: Option<ProbeRate>,
 ) -> Result<(), Problem> {
     let timer = systemd::timer_name();
     session.begin(
@@ -98,6 +100,7 @@ pub(crate) fn pause(
         unit: unit.to_owned(),
         timer: timer.clone(),
         deadline: deadline.as_secs(),
+        probe_rate,
         armed: None,
         paused: None,
         resumed: None,

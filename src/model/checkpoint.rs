@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::text::escape;
-use super::{Bytes, Hardware, IfName, Mac, NetState, NetnsIdentity, NodeIdentity, PodId};
+use super::{
+    AddressProxy, Bytes, Hardware, IfName, Mac, NetState, NetnsIdentity, NodeIdentity, PodId,
+};
 use crate::model::net::link::Vlan;
 use crate::model::pod::cni_result::{CniResult, cni_result, main_interface};
 use crate::model::pod::empty::EmptyNetns;
@@ -230,6 +232,9 @@ pub struct NodeState {
     /// What of large checkpoints concerns other pods.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub large: BTreeMap<PodId, Large>,
+    /// What answered for addresses of pods while they had them, at the last window's snapshot.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub proxies: Vec<AddressProxy>,
 }
 
 /// The part of a large checkpoint that concerns other pods: they need not wait until the whole file is read.

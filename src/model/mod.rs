@@ -39,7 +39,7 @@ pub use crate::model::pod::summary::{
 };
 pub use bytes::Bytes;
 pub use checkpoint::{Checkpoint, NodeState, PodInfo, StackLink};
-pub use conflict_probe::ConflictProbe;
+pub use conflict_probe::{AddressProxy, ConflictProbe, ProbeRate};
 pub use exit::Exit;
 pub use loss::{IpFamily, Loss, LossCause};
 pub use problem::{Code, Problem, Severity};

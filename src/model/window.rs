@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::text::escape;
 use super::{
-    GatewayAnswer, IfName, Interface, NodeIdentity, PodId, PodInfo, Problem, State, TargetAnswer,
-    WindowNic,
+    GatewayAnswer, IfName, Interface, NodeIdentity, PodId, PodInfo, ProbeRate, Problem, State,
+    TargetAnswer, WindowNic,
 };
 use crate::model::pod::identity::Holder;
 
@@ -80,6 +80,9 @@ pub struct KubeletPause {
     pub timer: String,
     /// How long the unit may be stopped, in seconds.
     pub deadline: u64,
+    /// The `--probe-rate` of the restore at the deadline, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe_rate: Option<ProbeRate>,
     /// When the timer was armed; null before.
     pub armed: Option<u64>,
     /// When systemd reported the unit as stopped; null before.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::context::Pending;
-use crate::model::{ConflictProbe, IfName, NodeIdentity, PodSummary, Problem};
+use crate::model::{ConflictProbe, IfName, NodeIdentity, PodSummary, ProbeRate, Problem};
 use crate::plan::Step;
 
 /// What a restore did, and what is left.
@@ -108,4 +108,6 @@ pub(crate) struct Limits {
     pub pod_budget: Duration,
     /// How to probe an address before it is added.
     pub conflict_probe: ConflictProbe,
+    /// How many probes and announcements may leave in a second.
+    pub probe_rate: Option<ProbeRate>,
 }

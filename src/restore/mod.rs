@@ -19,6 +19,7 @@ pub(crate) mod session;
 pub(crate) mod settle;
 mod turns;
 
+pub(crate) use conflict::answering;
 pub(crate) use facts::{Limits, RestoreState, Restored, RestoredPod};
 pub(crate) use host::wait_nic::WaitLimit;
 pub(crate) use permit::Permit;

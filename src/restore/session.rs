@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use crate::context::Pending;
 use crate::kernel::Error;
 use crate::matching::NetnsKey;
-use crate::model::Problem;
 use crate::model::problem::RestoreCause;
+use crate::model::{AddressProxy, Problem};
 use crate::plan::HostLinks;
 use crate::progress::{Listener, Progress, Stage, Wait};
 use crate::records::fallback::Fallback;
@@ -23,7 +23,8 @@ use crate::records::survey::Surveyed;
 use crate::refusal::Refusal;
 use crate::restore::conflict::announce::announce;
 use crate::restore::conflict::holders;
-use crate::restore::conflict::probe::Search;
+use crate::restore::conflict::pace::Pace;
+use crate::restore::conflict::probe::{Conflict, Probing, Search};
 use crate::restore::facts::{Limits, RestoreState, Restored, RestoredPod};
 use crate::restore::host::links::{HostDone, HostJob};
 use crate::restore::host::scope::ParentChange;
@@ -32,7 +33,7 @@ use crate::restore::permit::Permit;
 use crate::restore::pods::pod::PodJob;
 use crate::restore::pods::{batch, round};
 use crate::restore::settle::{AGAIN, settle};
-use crate::restore::turns::Turn;
+use crate::restore::turns::{self, Turn};
 use crate::runtime::RuntimeConfig;
 use crate::side_by_side;
 use crate::store::Store;
@@ -167,7 +168,14 @@ fn in_order(
     progress: &mut dyn Listener,
 ) -> Result<Done, Error> {
     let recorded = pods.iter().map(|pod| pod.matched.pod.netns.key()).collect();
-    let Surveyed { host, baseline, .. } = surveyed;
+    let (host, baseline) = (&mut surveyed.host, &mut surveyed.baseline);
+    let before = BeforeProbes {
+        namespaces: &recorded,
+        proxies: surveyed
+            .node_state
+            .as_ref()
+            .map_or(&[], |node| &node.proxies),
+    };
     let mut host = HostJob::new(host, baseline, limit, permit);
     let mut pending = Pending::default();
     // Give each bond its MAC back: without ports it would take over that of its next port.
@@ -188,21 +196,15 @@ fn in_order(
             continue;
         }
         progress.notice(Progress::Phase(Stage::RestoringPods, taken.len()));
-        // Read what each pod lacks.
-        batch::visit(&mut taken, turn.limit(), |pod| {
-            round::survey(pod, host.host, &links, limit.limits.conflict_probe)
-        });
-        // Probe the lost addresses: what another machine or pod has is withheld.
-        notes.extend(probe(
-            &mut taken, turn, &recorded, &mut host, &links, progress,
+        notes.extend(restore_turn(
+            &mut taken,
+            turn,
+            before,
+            &mut host,
+            &links,
+            &mut pending,
+            progress,
         )?);
-        // Create the missing links, and observe, plan and apply inside each pod in rounds.
-        batch::restore(&mut taken, turn, host.host, &links, permit, progress)?;
-        // Wait for carrier, once in a restore, and carry out the steps that need it.
-        notes.extend(host.wait_for_carrier(&links, progress)?);
-        finish_with_carrier(&mut taken, &mut host, &links, progress)?;
-        // Announce the addresses to switches and neighbours.
-        notes.extend(announce(&mut taken, host.host, permit, &mut pending));
     }
     // Restore what the host lost while the pods were restored.
     host.restore_again(progress)?;
@@ -219,17 +221,67 @@ fn in_order(
     })
 }
 
+/// What is known before addresses are probed.
+#[derive(Clone, Copy)]
+struct BeforeProbes<'a> {
+    /// The namespaces of all pods with a record.
+    namespaces: &'a BTreeSet<NetnsKey>,
+    proxies: &'a [AddressProxy],
+}
+
+/// The order of a turn.
+fn restore_turn(
+    pods: &mut [&mut PodJob],
+    turn: Turn,
+    before: BeforeProbes<'_>,
+    host: &mut HostJob<'_>,
+    links: &HostLinks,
+    pending: &mut Pending,
+    progress: &mut dyn Listener,
+) -> Result<Vec<Problem>, Error> {
+    let limits = host.limit.limits;
+    // Read what each pod lacks.
+    batch::visit(pods, turn.limit(), |pod| {
+        round::survey(pod, host.host, links, limits.conflict_probe)
+    });
+    let targets = pods.iter().map(|pod| pod.targets.len()).sum();
+    let pace = Pace::new(limits.probe_rate, targets);
+    let mut notes = Vec::new();
+    for part in turns::parts(pods, pace.most()) {
+        // Probe the lost addresses: what another machine or pod has is withheld.
+        let probing = Probing {
+            mode: limits.conflict_probe,
+            pace,
+            proxies: before.proxies,
+        };
+        notes.extend(probe(part, turn, probing, before, host, links, progress)?);
+        // Create the missing links, and observe, plan and apply inside each pod in rounds.
+        batch::restore(part, turn, host.host, links, host.permit, progress)?;
+    }
+    // Wait for carrier, once in a restore, and carry out the steps that need it.
+    notes.extend(host.wait_for_carrier(links, progress)?);
+    finish_with_carrier(pods, host, links, progress)?;
+    // Announce the addresses to switches and neighbours.
+    notes.extend(announce(pods, host.host, pace, host.permit, pending));
+    Ok(notes)
+}
+
 /// Probes the addresses that pods are to get. Creates the links while the probes are under way; without probes they are created
-/// later, while there is work in other pods. `recorded` are the namespaces of all pods with a record.
+/// later, while there is work in other pods.
 fn probe(
     pods: &mut [&mut PodJob],
     turn: Turn,
-    recorded: &BTreeSet<NetnsKey>,
+    probing: Probing<'_>,
+    before: BeforeProbes<'_>,
     host: &mut HostJob<'_>,
     links: &HostLinks,
     progress: &mut dyn Listener,
 ) -> Result<Vec<Problem>, Error> {
-    let Some(mut search) = Search::of(pods, host.host, host.limit.limits.conflict_probe) else {
+    let targets = pods.iter_mut().enumerate().flat_map(|(at, pod)| {
+        let targets = mem::take(&mut pod.targets).into_iter();
+        targets.map(move |target| (at, target))
+    });
+    let Some(mut search) = Search::of(targets, host.host, probing) else {
         return Ok(Vec::new());
     };
     if search.has_carrier(host.host) {
@@ -242,7 +294,12 @@ fn probe(
         notes.extend(host.wait_for_carrier(links, progress)?);
         search.start(host.host);
     }
-    notes.extend(search.finish(pods, host.host, recorded));
+    let is_own = |_: &usize, mac| pods.iter().any(|pod| pod.has_mac(mac));
+    let (conflicts, found) = search.finish(host.host, before.namespaces, is_own);
+    for Conflict { of, target, cause } in conflicts {
+        pods[of].withhold(target.claim, cause);
+    }
+    notes.extend(found);
     Ok(notes)
 }
 

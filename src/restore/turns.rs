@@ -7,6 +7,20 @@ use std::time::Duration;
 
 use crate::restore::pods::pod::PodJob;
 
+/// The pods of a turn in parts with so many addresses to probe, which takes a second: no pod waits for the probes of those after it.
+pub(super) fn parts<'a, 'p>(
+    pods: &'a mut [&'p mut PodJob],
+    most: usize,
+) -> impl Iterator<Item = &'a mut [&'p mut PodJob]> {
+    let mut probes = 0;
+    pods.chunk_by_mut(move |one, next| {
+        probes += one.targets.len();
+        let fits = probes + next.targets.len() <= most;
+        probes = if fits { probes } else { 0 };
+        fits
+    })
+}
+
 /// The pods that are worked on together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Turn {

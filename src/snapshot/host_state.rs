@@ -113,6 +113,7 @@ impl Known<'_> {
             complete: old.and_then(|old| old.complete.clone()),
             complete_boottime: old.and_then(|old| old.complete_boottime),
             large: BTreeMap::new(),
+            proxies: old.map(|old| old.proxies.clone()).unwrap_or_default(),
         }
     }
 }

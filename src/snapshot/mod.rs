@@ -147,7 +147,12 @@ pub(crate) fn capture(
 ) -> (Captured, Inventory) {
     let (now, stored, inventory) = observe(look, selection, accept, store);
     let changes = decide(now, &stored);
-    (Captured { changes, stored }, inventory)
+    let captured = Captured {
+        changes,
+        stored,
+        proxies: None,
+    };
+    (captured, inventory)
 }
 
 fn look(

@@ -9,7 +9,9 @@ use super::{Generations, PodSnapshot, Snapshot, SnapshotState};
 use crate::model::checkpoint::{Large, schema_of};
 use crate::model::pod::empty::EmptyNetns;
 use crate::model::problem::StoreEffect;
-use crate::model::{Checkpoint, NodeState, PodId, PodSummary, Problem, Stamp};
+use crate::model::{
+    AddressProxy, Checkpoint, NetState, NodeState, PodId, PodSummary, Problem, Stamp,
+};
 use crate::progress::{Listener, Progress, Stage};
 use crate::refusal::Refusal;
 use crate::store::{Guard, NewestGeneration, Prune};
@@ -18,6 +20,8 @@ use crate::store::{Guard, NewestGeneration, Prune};
 pub(crate) struct Captured {
     pub(super) changes: Changes,
     pub(super) stored: Archive,
+    /// What answers for addresses of pods; `None` keeps what is recorded.
+    pub proxies: Option<Vec<AddressProxy>>,
 }
 
 impl Captured {
@@ -26,6 +30,20 @@ impl Captured {
         let mut pods = self.changes.pods.iter();
         let is_lost = |change: &PodChange| matches!(change, PodChange::Lost | PodChange::NoRecord);
         self.changes.host.has_lost || pods.any(|one| is_lost(&one.change))
+    }
+
+    /// The present states of the pods that have lost nothing.
+    pub(crate) fn whole(&self) -> impl Iterator<Item = &NetState> {
+        let pods = self
+            .changes
+            .pods
+            .iter()
+            .filter_map(|one| match &one.change {
+                PodChange::Write(_, checkpoint) => Some(&**checkpoint),
+                PodChange::Unchanged => self.stored.get(&one.pod.info.id)?.as_ref().ok(),
+                _ => None,
+            });
+        pods.filter_map(|checkpoint| Some(&checkpoint.netfix.as_ref()?.state))
     }
 
     /// Writes what was decided, or refuses where something is to be given up that is not lost.
@@ -49,7 +67,11 @@ impl Captured {
         keep: NonZeroUsize,
         progress: &mut dyn Listener,
     ) -> Snapshot {
-        let Self { changes, stored } = self;
+        let Self {
+            changes,
+            stored,
+            proxies,
+        } = self;
         let Changes {
             at,
             pods,
@@ -81,7 +103,7 @@ impl Captured {
         writing.problems.extend(problems);
         let (mut recorded, mut generations) = (None, Generations::default());
         if let Ok(spare) = held {
-            recorded = writing.node_state(change, is_complete);
+            recorded = writing.node_state(change, is_complete, proxies);
             generations = writing.generations(keep, spare, makes_generation);
         }
         let Writing {
@@ -234,7 +256,12 @@ impl Writing<'_> {
     }
 
     /// Writes the host's state, or the recorded one with new times at which checkpoints were verified. Returns what was written.
-    fn node_state(&mut self, host: HostChange, is_complete: bool) -> Option<NodeState> {
+    fn node_state(
+        &mut self,
+        host: HostChange,
+        is_complete: bool,
+        proxies: Option<Vec<AddressProxy>>,
+    ) -> Option<NodeState> {
         let mut node = match (host, &self.stored.node) {
             (HostChange::Keep(_), None) => return None,
             (HostChange::Keep(accepted), Some(old)) => {
@@ -250,6 +277,7 @@ impl Writing<'_> {
             (HostChange::Record(_), Some(old)) if self.has_failed => old.clone(),
             (HostChange::Record(new), _) => *new,
         };
+        node.proxies = proxies.unwrap_or(node.proxies);
         node.large = self.all_large();
         node.schema = schema_of(&(&node.state, &node.large));
         node.forget_unless(|id| self.stored.has(id) && !self.removed.contains(id));

@@ -155,6 +155,10 @@ impl Driver<'_> {
         if session.guard.is_none() {
             return Err(panicked().into());
         }
+        let proxies = snapshot::find_proxies(&found.captured, &found.inventory.host, request);
+        let answering = snapshot::reported(proxies.as_deref().unwrap_or_default());
+        self.ledger.problems.add(Area::Preflight, answering);
+        found.captured.proxies = proxies;
         let (guard, progress) = (session.guard.as_ref(), self.context.progress.as_mut());
         let written = snapshot::write(found.captured, guard, request, &found.left_out, progress);
         self.restored = written.restored;

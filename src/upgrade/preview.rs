@@ -68,10 +68,12 @@ pub(crate) fn preview(
 fn rehearsed(request: &UpgradeRequest<'_>, context: &mut Context) -> Result<Preview, Refusal> {
     let mut found = check::run(request, context)?;
     let progress = context.progress.as_mut();
+    let burst = snapshot::burst(&found.captured, request);
     let written = snapshot::write(found.captured, None, request, &found.left_out, progress);
     found.blockers.add_of_snapshot(written.problems);
     query::before(&request.runtimes)?;
     let mut preview = seen(found.inventory, |pod| found.left_out.has(pod));
+    preview.problems.extend(burst);
     match found.blockers.gate(request) {
         Ok(accepted) => preview.problems.extend(accepted),
         Err(Refusal { problems, .. }) => (preview.problems, preview.is_refused) = (problems, true),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::gateways::targets::VerifyTarget;
 use crate::kubelet::unit::UnitToPause;
 use crate::matching::Selection;
-use crate::model::{ConflictProbe, IfName};
+use crate::model::{ConflictProbe, IfName, ProbeRate};
 use crate::runtime::RuntimeConfig;
 use crate::upgrade::condition::DriverVersion;
 
@@ -27,6 +27,8 @@ pub(crate) struct UpgradeRequest<'a> {
     pub pod_budget: Duration,
     /// How the restore probes an address before it adds it.
     pub conflict_probe: ConflictProbe,
+    /// How many probes and announcements may leave in a second.
+    pub probe_rate: Option<ProbeRate>,
     /// How long a gateway or target may take to answer.
     pub timeout: Duration,
     /// What each pod has to reach beyond its gateways.

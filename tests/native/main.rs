@@ -68,6 +68,7 @@ mod runtime;
 mod second_source;
 mod seen;
 mod status;
+mod switches;
 mod sysctls;
 mod systemd;
 mod targets;

@@ -1,6 +1,6 @@
 //! `netfix pause` and `netfix resume`.
 
-use crate::cli::{HoldArgs, Runtimes};
+use crate::cli::{HoldArgs, RateArgs, Runtimes};
 use crate::commands::common::answer;
 use crate::context::Context;
 use crate::kubelet::{pause, resume};
@@ -10,8 +10,13 @@ use crate::refusal::Refusal;
 use crate::report::{Document, Extra, HoldView, PodView, State};
 use crate::window::status::WindowStatus;
 
-pub(crate) fn pause(hold: &HoldArgs, context: &mut Context) -> Result<Document, Refusal> {
-    let paused = pause::run(hold.unit.as_deref(), hold.deadline, context)?;
+pub(crate) fn pause(
+    hold: &HoldArgs,
+    rate: RateArgs,
+    context: &mut Context,
+) -> Result<Document, Refusal> {
+    let unit = hold.unit.as_deref();
+    let paused = pause::run(unit, hold.deadline, rate.probe_rate, context)?;
     Ok(answer(paused.exit, paused.problems, window(paused.status)))
 }
 

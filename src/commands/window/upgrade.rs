@@ -97,6 +97,7 @@ fn request(args: &UpgradeArgs) -> Result<UpgradeRequest<'_>, Refusal> {
         manager_grace: args.manager_grace,
         pod_budget: args.pod_budget,
         conflict_probe: args.probe.mode(),
+        probe_rate: args.probe.rate.probe_rate,
         timeout: args.timeout,
         targets: args.targets.all(),
         settle: args.settle,

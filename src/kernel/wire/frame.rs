@@ -98,18 +98,21 @@ pub fn probe_groups(address: Ipv6Addr) -> [Mac; 2] {
     [group_mac(ALL_NODES), Mac([0x33, 0x33, 0xff, a, b, c])]
 }
 
-/// What a frame shows: a link with this MAC has this address, or is about to add it.
+/// What a frame shows of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Claimed {
+pub struct Heard {
     /// The address.
     pub address: IpAddr,
-    /// The MAC that the sender of the frame claims for it.
+    /// The MAC of the link that has it, or that probes for it.
     pub mac: Mac,
+    /// Whether that link only probes for it. A probe claims nothing: a switch that tracks its hosts probes for the addresses
+    /// that they have, and a machine that wants the address has yet to hear whether it is free.
+    pub is_probe: bool,
 }
 
-/// Reads a received frame; `None` for one that claims no address. Frames come from anywhere: each byte is checked.
+/// Reads a received frame; `None` for one that is about no address. Frames come from anywhere: each byte is checked.
 #[must_use]
-pub fn claimed(frame: &[u8]) -> Option<Claimed> {
+pub fn heard(frame: &[u8]) -> Option<Heard> {
     let frame = Ethernet2Slice::from_slice_without_fcs(frame).ok()?;
     let found = match frame.ether_type() {
         EtherType::ARP => of_arp(frame.payload_slice()),
@@ -123,39 +126,41 @@ pub fn claimed(frame: &[u8]) -> Option<Claimed> {
 }
 
 /// The sender of a request or reply, or the target of a probe (RFC 5227, section 2.1.1).
-fn of_arp(packet: &[u8]) -> Option<Claimed> {
+fn of_arp(packet: &[u8]) -> Option<Heard> {
     let packet = ArpPacketSlice::from_slice(packet).ok()?.to_packet();
     let packet = packet.try_eth_ipv4().ok()?;
     let (sender, target) = (packet.sender_ipv4_addr(), packet.target_ipv4_addr());
     let is_probe = sender.is_unspecified() && packet.operation == ArpOperation::REQUEST;
     let address = if is_probe { target } else { sender };
-    Some(Claimed {
+    Some(Heard {
         address: address.into(),
         mac: Mac(packet.sender_mac),
+        is_probe,
     })
 }
 
 /// The target of an advertisement, or of a solicitation from `::` (RFC 4862, section 5.4).
-fn of_neighbour_discovery(packet: &[u8], source: Mac) -> Option<Claimed> {
+fn of_neighbour_discovery(packet: &[u8], source: Mac) -> Option<Heard> {
     let header = Ipv6HeaderSlice::from_slice(packet).ok()?;
     if header.next_header() != IpNumber::IPV6_ICMP || header.hop_limit() != HOP_LIMIT {
         return None;
     }
     let message = packet.get(header.slice().len()..)?;
     let message = Icmpv6Slice::from_slice(message).ok()?;
-    let (target, mac) = match message.payload_slice().ok()? {
+    let (target, mac, is_probe) = match message.payload_slice().ok()? {
         Icmpv6PayloadSlice::NeighborAdvertisement(body) => {
             let mac = target_mac(body.options());
-            (body.target_address(), mac.unwrap_or(source))
+            (body.target_address(), mac.unwrap_or(source), false)
         }
         Icmpv6PayloadSlice::NeighborSolicitation(body) if header.source_addr().is_unspecified() => {
-            (body.target_address(), source)
+            (body.target_address(), source, true)
         }
         _ => return None,
     };
-    Some(Claimed {
+    Some(Heard {
         address: target.into(),
         mac,
+        is_probe,
     })
 }
 
@@ -180,8 +185,16 @@ mod tests {
     const V4: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 9);
     const V6: Ipv6Addr = Ipv6Addr::new(0xfd88, 0, 0, 0, 0, 0, 1, 0x9);
 
-    fn found(frame: &[u8]) -> Option<(IpAddr, Mac)> {
-        claimed(frame).map(|found| (found.address, found.mac))
+    /// The address and the MAC that has it.
+    fn claimed(frame: &[u8]) -> Option<(IpAddr, Mac)> {
+        let heard = heard(frame).filter(|heard| !heard.is_probe)?;
+        Some((heard.address, heard.mac))
+    }
+
+    /// The address and the MAC that probes for it.
+    fn probed(frame: &[u8]) -> Option<(IpAddr, Mac)> {
+        let heard = heard(frame).filter(|heard| heard.is_probe)?;
+        Some((heard.address, heard.mac))
     }
 
     #[test]
@@ -226,49 +239,58 @@ mod tests {
     }
 
     #[test]
-    fn answers_announcements_and_probes_of_others_claim_an_address() {
+    fn answers_and_announcements_claim_an_address() {
         assert_eq!(
-            found(&arp_announcement(OTHER, V4)),
+            claimed(&arp_announcement(OTHER, V4)),
             Some((V4.into(), OTHER))
         );
-        assert_eq!(found(&arp_probe(OTHER, V4)), Some((V4.into(), OTHER)));
         let mut reply = arp_request(OTHER, V4, Ipv4Addr::UNSPECIFIED);
         reply[21] = 2;
-        assert_eq!(found(&reply), Some((V4.into(), OTHER)));
-        assert_eq!(found(&solicitation(OTHER, V6)), Some((V6.into(), OTHER)));
+        assert_eq!(claimed(&reply), Some((V4.into(), OTHER)));
         assert_eq!(
-            found(&advertisement(OTHER, V6, false)),
+            claimed(&advertisement(OTHER, V6, false)),
             Some((V6.into(), OTHER))
         );
+    }
+
+    #[test]
+    fn a_probe_of_another_claims_no_address() {
+        for (probe, address) in [
+            (arp_probe(OTHER, V4), V4.into()),
+            (solicitation(OTHER, V6), V6.into()),
+        ] {
+            assert_eq!(claimed(&probe), None);
+            assert_eq!(probed(&probe), Some((address, OTHER)));
+        }
     }
 
     #[test]
     fn a_question_about_an_address_claims_only_the_address_of_its_sender() {
         let sender = Ipv4Addr::new(10, 0, 0, 1);
         let question = arp_request(OTHER, sender, V4);
-        assert_eq!(found(&question), Some((sender.into(), OTHER)));
+        assert_eq!(claimed(&question), Some((sender.into(), OTHER)));
         let mut question = solicitation(OTHER, V6);
         question[22] = 0xfd;
-        assert_eq!(found(&question), None);
+        assert_eq!(heard(&question), None);
     }
 
     #[test]
     fn no_frame_that_is_cut_or_changed_is_a_panic_or_a_group() {
         let mut group = arp_announcement(OTHER, V4);
         group[22] |= 1;
-        assert_eq!(found(&group), None);
+        assert_eq!(heard(&group), None);
         for whole in [arp_probe(OTHER, V4), advertisement(OTHER, V6, false)] {
             for end in 0..whole.len() {
-                let _ = claimed(&whole[..end]);
+                let _ = heard(&whole[..end]);
                 for byte in [0, 1, 0x7f, 0xff] {
                     let mut changed = whole.clone();
                     changed[end] = byte;
-                    let _ = claimed(&changed);
+                    let _ = heard(&changed);
                 }
             }
         }
         let mut forwarded = advertisement(OTHER, V6, false);
         forwarded[21] = 64;
-        assert_eq!(found(&forwarded), None, "a router has forwarded it");
+        assert_eq!(heard(&forwarded), None, "a router has forwarded it");
     }
 }

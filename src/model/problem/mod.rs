@@ -60,6 +60,7 @@ pub enum Code {
     PodBudget,
     PodRebuilt,
     PodReplaced,
+    ProbeRate,
     RolledBack,
     RuntimeUnreachable,
     Surplus,

@@ -85,6 +85,9 @@ sentences! {
             (mac = or_nothing(", with MAC ", mac.as_ref())),
         AddressAnswered { mac, link } => "another machine has it: {mac} answered the probe on {link}. A restore does not add \
             it here, nor the routes that need it, until that machine gives it up",
+        AllAnswered { mac, link, addresses } => "{mac} answered the probe on {link}, as all {addresses} addresses that netfix probed: \
+            another machine that has them, or a network that answers for every address (proxy ARP). netfix does not add it, nor \
+            the routes that need it. If the network answers: `netfix restore --conflict-probe off`",
     }
 }
 
@@ -149,6 +152,10 @@ sentences! {
             network. Find what removes them (`journalctl -b`, `dmesg`), then run `netfix restore`",
         NotProbed { failed, all, error } => "cannot send {failed} of {all}: {error}. netfix adds these addresses without a probe"
             (all = count(*all, "probe")),
+        Burst { frames } => "a restore sends up to {frames} probes and announcements within a second. A switch with dynamic ARP \
+            inspection disables a port that sends more than it allows, often 15: `--probe-rate 15` keeps below that, and takes longer",
+        AnsweredByProxy { mac, probes } => "{mac} answered {probes}, as it did while the pods had these addresses: \
+            netfix ignores these answers" (probes = count(*probes, "probe")),
         NotAnnounced { failed, all, error } => "cannot send {failed} of {all}: {error}"
             (all = count(*all, "announcement")),
     }

@@ -18,6 +18,7 @@ use crate::kernel::{Socket, state};
 use crate::model::net::address::{DADFAILED, TENTATIVE};
 use crate::model::problem::RestoreCause;
 use crate::model::{Address, Link, Mac, Parent, Problem};
+use crate::restore::conflict::pace::Pace;
 use crate::restore::permit::Permit;
 use crate::restore::pods::pod::PodJob;
 
@@ -45,6 +46,7 @@ struct Tentative {
 pub(in crate::restore) fn announce(
     pods: &mut [&mut PodJob],
     host: &Host,
+    pace: Pace,
     _: Permit<'_>,
     pending: &mut Pending,
 ) -> Option<Problem> {
@@ -67,8 +69,10 @@ pub(in crate::restore) fn announce(
     let count = all.len();
     let (failed, error) = match Sender::open() {
         Ok(sender) => {
-            let failed = send(&sender, &all);
-            pending.extend(send_again(sender, all, tentative));
+            // No pod waits for the announcements of others.
+            let at_once = all.iter().take_while(|_| pace.take().is_ok()).count();
+            let failed = send(&sender, &all[..at_once]);
+            pending.extend(send_later(sender, (all, at_once), tentative, pace));
             failed?
         }
         Err(error) => (count, error),
@@ -143,20 +147,32 @@ fn send(sender: &Sender, all: &[Announcement]) -> Option<(usize, io::Error)> {
         })
 }
 
-/// Sends them once more after the interval, and those that became usable meanwhile, from a thread in the host's namespace like
-/// this one. The restore continues.
-fn send_again(
+/// Sends those that are left after the first `at_once`, and all once more after the interval, with those that became usable
+/// meanwhile, from a thread in the host's namespace like this one. The restore continues.
+fn send_later(
     sender: Sender,
-    mut all: Vec<Announcement>,
+    (mut all, at_once): (Vec<Announcement>, usize),
     tentative: Vec<Tentative>,
+    pace: Pace,
 ) -> Option<JoinHandle<()>> {
     let due = Instant::now() + INTERVAL;
+    // What fails here costs no pod its network.
+    let send_paced = move |one: &Announcement| {
+        pace.wait();
+        drop(sender.send(one.parent, &one.frame()));
+    };
     thread::Builder::new()
         .spawn(move || {
+            let mut early = at_once;
+            for one in &all[at_once..] {
+                send_paced(one);
+                early += usize::from(Instant::now() < due);
+            }
+            // The others were sent as late as the second ones.
+            all.truncate(early);
             thread::sleep(due.saturating_duration_since(Instant::now()));
             all.extend(tentative.into_iter().flat_map(Tentative::passed));
-            // The first ones were sent, or their failure is reported.
-            let _ = send(&sender, &all);
+            all.iter().for_each(send_paced);
         })
         .ok()
 }

@@ -1,6 +1,9 @@
 //! Addresses and MACs that another link or machine may have: probed before, and announced after a restore.
 
 pub(super) mod announce;
+pub(crate) mod answering;
+mod flight;
 pub(super) mod holders;
+pub(super) mod pace;
 pub(super) mod probe;
 pub(super) mod targets;

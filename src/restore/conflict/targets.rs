@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use crate::kernel::wire::frame;
 use crate::model::net::address::NODAD;
 use crate::model::net::link::sysctl::SysctlKey;
-use crate::model::{Address, Claim, IfName, Indexed, Link, Mac, NetState, Parent};
+use crate::model::{Address, AddressProxy, Claim, IfName, Indexed, Link, Mac, NetState, Parent};
 use crate::plan::HostLinks;
 use crate::records::matched::Matched;
 
@@ -25,6 +25,11 @@ impl ProbeTarget {
     /// The claim by the present name of the host's link.
     pub(in crate::restore) fn claim_now(&self) -> Claim {
         Claim::Address(self.parent.clone(), self.address)
+    }
+
+    /// Whether it answers for this address, by the recorded name of the host's link.
+    pub(super) fn is_answered_by(&self, proxy: &AddressProxy) -> bool {
+        matches!(&self.claim, Claim::Address(link, address) if proxy.answers_for(link, *address))
     }
 
     pub(in crate::restore) fn frame(&self) -> Vec<u8> {
@@ -59,36 +64,59 @@ pub(in crate::restore) fn targets(
         .collect();
     let is_withheld =
         |claim: Option<&Claim>| claim.is_some_and(|one| matched.withheld.contains(one));
-    let is_lost = |address: &&&Address| !present.contains(&(&address.dev, address.identity()));
-    let mut targets = Vec::new();
-    for link in &recorded.state.links {
-        let parent = link.parent.as_ref().filter(|_| link.kind.shares_parent());
-        let Some(Parent::Host(parent)) = parent else {
-            continue;
-        };
-        let mac = now.link(&link.name).and_then(|now| now.mac).or(link.mac);
-        let is_used = link.flags.up && !link.flags.noarp;
-        let Some(mac) = mac.filter(|_| is_used) else {
-            continue;
-        };
-        if is_withheld(Claim::of_link(link, parent).as_ref()) {
-            continue;
+    let is_lost = |address: &&Address| !present.contains(&(&address.dev, address.identity()));
+    let lost = probed(&recorded).filter(|(link, parent, address, claim)| {
+        is_lost(address)
+            && !matched.leaves_to_daemon(address)
+            && !is_withheld(Some(claim))
+            && !is_withheld(Claim::of_link(link, parent).as_ref())
+    });
+    let target = |(link, parent, address, claim): (&Link, &IfName, &Address, Claim)| {
+        let now = now.link(&link.name).and_then(|now| now.mac);
+        Some(ProbeTarget {
+            claim,
+            parent: links.name_now(parent),
+            mac: now.or(link.mac)?,
+            address: address.local,
+        })
+    };
+    lost.filter_map(target).collect()
+}
+
+/// The addresses that a pod with this state has and that a restore would probe, on the present links of the host.
+pub(super) fn present(state: &NetState) -> Vec<ProbeTarget> {
+    let target = |(link, parent, address, claim): (&Link, &IfName, &Address, Claim)| {
+        Some(ProbeTarget {
+            claim,
+            parent: parent.clone(),
+            mac: link.mac?,
+            address: address.local,
+        })
+    };
+    probed(&Indexed::new(state)).filter_map(target).collect()
+}
+
+/// The addresses that only one pod may have, on macvlans and ipvlans of the host's links, and for which the kernel does not probe
+/// itself; each with its link and that link's parent.
+fn probed<'a>(
+    state: &'a Indexed<'a>,
+) -> impl Iterator<Item = (&'a Link, &'a IfName, &'a Address, Claim)> {
+    let links = state.state.links.iter().filter_map(|link| {
+        let is_used = link.kind.shares_parent() && link.flags.up && !link.flags.noarp;
+        match &link.parent {
+            Some(Parent::Host(parent)) if is_used => Some((link, parent)),
+            _ => None,
         }
-        let addresses = recorded.addresses_of(&link.name).iter().filter(is_lost);
-        let addresses = addresses.filter(|address| !matched.leaves_to_daemon(address));
-        for address in addresses.filter(|address| !is_probed_by_kernel(link, address)) {
-            let claim = Claim::of_address(address, parent);
-            if let Some(claim) = claim.filter(|claim| !is_withheld(Some(claim))) {
-                targets.push(ProbeTarget {
-                    claim,
-                    parent: links.name_now(parent),
-                    mac,
-                    address: address.local,
-                });
-            }
-        }
-    }
-    targets
+    });
+    links.flat_map(|(link, parent)| {
+        let addresses = state.addresses_of(&link.name).iter();
+        addresses
+            .filter(|address| !is_probed_by_kernel(link, address))
+            .filter_map(move |address| {
+                let claim = Claim::of_address(address, parent)?;
+                Some((link, parent, *address, claim))
+            })
+    })
 }
 
 /// Whether the kernel adds an address only after duplicate address detection (`addrconf_dad_begin` in

@@ -33,7 +33,7 @@ pub(crate) fn run(ledger: &mut Ledger, request: &UpgradeRequest<'_>) -> Result<(
     let (unit, note) = unit::find_for_upgrade(bus, request.pause, Some(session.window()))?;
     ledger.problems.add(Area::Preflight, note);
     if let (Some(bus), Some(unit)) = (bus, unit) {
-        pause::pause(session, bus, &unit, request.deadline)?;
+        pause::pause(session, bus, &unit, request.deadline, request.probe_rate)?;
     } else {
         session.log(&Event::NothingToPause);
         session.save()?;

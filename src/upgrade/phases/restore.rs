@@ -109,6 +109,7 @@ impl PodNetwork {
             settle: Duration::ZERO,
             pod_budget: request.pod_budget,
             conflict_probe: request.conflict_probe,
+            probe_rate: request.probe_rate,
         };
         let limit = WaitLimit::new(limits, Some(&interrupted));
         let permit = Permit::of_window(ledger.session.guard.as_ref());

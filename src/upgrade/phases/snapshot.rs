@@ -1,12 +1,14 @@
 //! The snapshot: everything that a restore of this window needs, on disk and in memory.
 
 use crate::context::Context;
+use crate::inventory::observe::Host;
 use crate::inventory::{Inventory, nics};
+use crate::model::problem::{RestoreCause, SnapshotCause};
 use crate::model::window::WindowPod;
-use crate::model::{Problem, WindowNic};
+use crate::model::{AddressProxy, Problem, WindowNic};
 use crate::progress::Listener;
 use crate::refusal::Refusal;
-use crate::restore::Restored;
+use crate::restore::{Restored, answering};
 use crate::runtime::Sandbox;
 use crate::snapshot::{Captured, PodSnapshot, SnapshotState};
 use crate::store::Guard;
@@ -51,6 +53,38 @@ pub(crate) fn write(
         pods: taken.pods.into_iter().filter(recorded).map(pod).collect(),
         problems,
     }
+}
+
+/// What answers now for addresses of pods: it is no other owner of them after the loss.
+pub(crate) fn find_proxies(
+    captured: &Captured,
+    host: &Host,
+    request: &UpgradeRequest<'_>,
+) -> Option<Vec<AddressProxy>> {
+    let (mode, rate) = (request.conflict_probe, request.probe_rate);
+    answering::look(captured.whole(), host, mode, rate)
+}
+
+/// What a switch may not like about the restore of these pods.
+pub(crate) fn burst(captured: &Captured, request: &UpgradeRequest<'_>) -> Option<Problem> {
+    let (mode, rate) = (request.conflict_probe, request.probe_rate);
+    let frames = answering::burst(captured.whole(), mode, rate)?;
+    Some(RestoreCause::Burst { frames }.info("restore"))
+}
+
+/// The problems about what answers.
+pub(crate) fn reported(proxies: &[AddressProxy]) -> Vec<Problem> {
+    let problem = |proxy: &AddressProxy| {
+        let (mac, link) = (proxy.mac, proxy.link.to_string());
+        if proxy.all {
+            let addresses = proxy.addresses.len();
+            SnapshotCause::NetworkAnswers { mac, addresses }.info(link)
+        } else {
+            let addresses = proxy.addresses.clone();
+            SnapshotCause::AnotherAnswers { mac, addresses }.warning(link)
+        }
+    };
+    proxies.iter().map(problem).collect()
 }
 
 fn pod(PodSnapshot { pod, .. }: PodSnapshot) -> WindowPod {

@@ -1,10 +1,11 @@
 //! Causes found in the state folder, and what snapshots and the pre-check find.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use super::causes;
 use crate::model::pod::empty::Evidence;
-use crate::model::{IfName, LossCause, PodId};
+use crate::model::{IfName, LossCause, Mac, PodId};
 
 causes! {
     /// Causes found in the state directory.
@@ -52,6 +53,8 @@ causes! {
         DeviceInPod => Unsupported,
         PortCannotBeRestored { master: IfName } => Unsupported,
         MembershipStays => Unsupported,
+        NetworkAnswers { mac: Mac, addresses: usize } => AddressConflict,
+        AnotherAnswers { mac: Mac, addresses: Vec<IpAddr> } => AddressConflict,
     }
 }
 

@@ -49,6 +49,7 @@ causes! {
         AddressKept { others: Others } => AddressConflict,
         AddressInUse { owner: ClaimHolder, mac: Option<Mac> } => AddressConflict,
         AddressAnswered { mac: Mac, link: IfName } => AddressConflict,
+        AllAnswered { mac: Mac, link: IfName, addresses: usize } => AddressConflict,
     }
 }
 
@@ -129,6 +130,8 @@ causes! {
         HostFailed { error: String } => Failed,
         Postponed { budget: Duration } => PodBudget,
         NotProbed { failed: usize, all: usize, error: String } => Failed,
+        Burst { frames: usize } => ProbeRate,
+        AnsweredByProxy { mac: Mac, probes: usize } => AddressConflict,
         NotAnnounced { failed: usize, all: usize, error: String } => Failed,
     }
 }

@@ -1,0 +1,279 @@
+//! Probes that are on their way: one packet socket in the host's namespace sends those of all addresses through the host's links,
+//! on one clock, and receives what others send about these addresses.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::net::IpAddr;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::inventory::observe::Host;
+use crate::kernel::wire::frame::{self, Heard};
+use crate::kernel::wire::packet::FrameListener;
+use crate::model::{ConflictProbe, Mac};
+use crate::restore::conflict::pace::Pace;
+use crate::restore::conflict::targets::ProbeTarget;
+
+/// `fast`: after each of the two probes. An answer on an Ethernet comes within a few milliseconds. The second probe is for
+/// machines whose link has just got carrier: Linux drops what it sends before it has activated the link's queue.
+const FAST_WAIT: Duration = Duration::from_millis(100);
+/// RFC 5227, section 1.1.
+const PROBE_WAIT: Duration = Duration::from_secs(1);
+const PROBE_NUM: usize = 3;
+const PROBE_MIN: Duration = Duration::from_secs(1);
+const PROBE_MAX: Duration = Duration::from_secs(2);
+const ANNOUNCE_WAIT: Duration = Duration::from_secs(2);
+
+/// The probe of one address.
+pub(super) struct AddressProbe {
+    pub target: ProbeTarget,
+    /// MACs that answer for the address although they do not have it.
+    proxies: BTreeSet<Mac>,
+    /// The index of the host's link, where it exists and has carrier.
+    parent: Option<u32>,
+    /// How many probes were sent.
+    sent: usize,
+    /// Other MACs that have the address.
+    pub heard: BTreeSet<Mac>,
+    /// Those of `proxies` that answered.
+    pub by_proxy: BTreeSet<Mac>,
+    /// Other MACs that probe for the address.
+    probing: BTreeSet<Mac>,
+}
+
+impl AddressProbe {
+    pub(super) fn new(target: ProbeTarget, proxies: BTreeSet<Mac>) -> Self {
+        Self {
+            target,
+            proxies,
+            parent: None,
+            sent: 0,
+            heard: BTreeSet::new(),
+            by_proxy: BTreeSet::new(),
+            probing: BTreeSet::new(),
+        }
+    }
+
+    /// Notes what another machine sends about the address; returns whether it is one that probes for it for the first time. A few
+    /// MACs are enough, however many frames come.
+    fn hear(&mut self, heard: Heard) -> bool {
+        const MOST: usize = 8;
+        let macs = match heard.mac {
+            // A network that sends frames back to where they came from, or answers with what it has learnt.
+            mac if mac == self.target.mac => return false,
+            _ if heard.is_probe => &mut self.probing,
+            mac if self.proxies.contains(&mac) => &mut self.by_proxy,
+            _ => &mut self.heard,
+        };
+        macs.len() < MOST && macs.insert(heard.mac) && heard.is_probe
+    }
+}
+
+/// When probes are sent.
+struct Schedule {
+    /// The first one, from the start.
+    first: Duration,
+    /// From one to the next.
+    gaps: Vec<Duration>,
+    /// After the last one.
+    wait: Duration,
+}
+
+impl Schedule {
+    /// Where two probes of each address do not fit into a second, `fast` sends one, when the time of the second one has come: the
+    /// links have had carrier for as long then.
+    fn new(mode: ConflictProbe, is_tight: bool) -> Self {
+        match mode {
+            ConflictProbe::Rfc5227 => {
+                let gap = |_| random(PROBE_MIN, PROBE_MAX);
+                Self {
+                    first: random(Duration::ZERO, PROBE_WAIT),
+                    gaps: (1..PROBE_NUM).map(gap).collect(),
+                    wait: ANNOUNCE_WAIT,
+                }
+            }
+            ConflictProbe::Fast | ConflictProbe::Off => Self {
+                first: if is_tight { FAST_WAIT } else { Duration::ZERO },
+                gaps: vec![FAST_WAIT; usize::from(!is_tight)],
+                wait: FAST_WAIT,
+            },
+        }
+    }
+}
+
+/// Probes that are on their way.
+pub(super) struct Flight {
+    listener: FrameListener,
+    schedule: Schedule,
+    pace: Pace,
+    /// When to send which probe.
+    due: BTreeSet<(Instant, usize)>,
+    /// The end of the time for answers, as far as it is known.
+    until: Instant,
+    /// Places of the probes that could not be sent, and the last errno.
+    failed: BTreeSet<usize>,
+    error: Option<io::Error>,
+}
+
+impl Flight {
+    /// Begins, on the links of the host that have carrier.
+    pub(super) fn start(
+        mode: ConflictProbe,
+        pace: Pace,
+        probes: &mut [AddressProbe],
+        host: &Host,
+    ) -> io::Result<Self> {
+        let now = Instant::now();
+        let schedule = Schedule::new(mode, 2 * probes.len() > pace.most());
+        let first = now + schedule.first;
+        let mut flight = Self {
+            listener: FrameListener::open()?,
+            schedule,
+            pace,
+            due: (0..probes.len()).map(|at| (first, at)).collect(),
+            until: now,
+            failed: BTreeSet::new(),
+            error: None,
+        };
+        for (at, probe) in probes.iter_mut().enumerate() {
+            let parent = host.state.link(&probe.target.parent);
+            let parent = parent.filter(|parent| parent.flags.up && parent.flags.carrier);
+            probe.parent = parent.map(|parent| parent.index);
+            let accept = |parent| {
+                let mut macs = probe.target.reply_macs().into_iter();
+                macs.try_for_each(|mac| flight.listener.accept(parent, mac))
+            };
+            let no_carrier = || Err(io::Error::from_raw_os_error(libc::ENETDOWN));
+            let accepted = probe.parent.map_or_else(no_carrier, accept);
+            flight.note(at, accepted);
+        }
+        flight.send(probes);
+        Ok(flight)
+    }
+
+    /// Sends what is due, for the addresses that are not answered yet.
+    fn send(&mut self, probes: &mut [AddressProbe]) {
+        while let Some((when, at)) = self.due.first().copied() {
+            if when > Instant::now() {
+                return;
+            }
+            self.due.pop_first();
+            let probe = &mut probes[at];
+            let Some(parent) = probe.parent.filter(|_| probe.heard.is_empty()) else {
+                continue;
+            };
+            if let Err(free) = self.pace.take() {
+                self.due.insert((free, at));
+                continue;
+            }
+            let sent = self.listener.sender().send(parent, &probe.target.frame());
+            let now = Instant::now();
+            let gap = self.schedule.gaps.get(probe.sent);
+            self.due.extend(gap.map(|gap| (now + *gap, at)));
+            self.until = now + self.schedule.wait;
+            probe.sent += 1;
+            self.note(at, sent);
+        }
+    }
+
+    fn note(&mut self, at: usize, result: io::Result<()>) {
+        if let Err(error) = result {
+            self.failed.insert(at);
+            self.error = Some(error);
+        }
+    }
+
+    /// Takes the answers of all probes; returns how many could not be sent, with the last errno.
+    pub(super) fn land(
+        mut self,
+        probes: &mut [AddressProbe],
+    ) -> io::Result<(usize, Option<io::Error>)> {
+        let heard = self.hear(probes);
+        let Self {
+            listener,
+            failed,
+            error,
+            ..
+        } = self;
+        // Its close costs an RCU grace period, for which no pod waits.
+        thread::spawn(move || drop(listener));
+        heard.map(|()| (failed.len(), error))
+    }
+
+    /// Takes the answers until the last probe had its time.
+    fn hear(&mut self, probes: &mut [AddressProbe]) -> io::Result<()> {
+        let mut places: BTreeMap<(u32, IpAddr), Vec<usize>> = BTreeMap::new();
+        for (at, probe) in probes.iter().enumerate() {
+            if let Some(parent) = probe.parent {
+                let place = (parent, probe.target.address);
+                places.entry(place).or_default().push(at);
+            }
+        }
+        loop {
+            self.send(probes);
+            let next = self.due.first().map(|(when, _)| *when);
+            let received = self.listener.receive(next.unwrap_or(self.until))?;
+            let Some((index, frame)) = received else {
+                if next.is_none() {
+                    return Ok(());
+                }
+                continue;
+            };
+            let Some(heard) = frame::heard(&frame) else {
+                continue;
+            };
+            for at in places.get(&(index, heard.address)).into_iter().flatten() {
+                if probes[*at].hear(heard) {
+                    self.probe_again(*at, &probes[*at]);
+                }
+            }
+        }
+    }
+
+    /// Another machine probes for the address: it has it only if it answers a probe that comes after that, or announces it. A probe
+    /// that is still to come is that one; otherwise one more is sent.
+    fn probe_again(&mut self, at: usize, probe: &AddressProbe) {
+        let is_due = self.due.iter().any(|(_, due)| *due == at);
+        let usual = 1 + self.schedule.gaps.len();
+        if !is_due && probe.sent == usual {
+            self.due.insert((Instant::now(), at));
+        }
+    }
+}
+
+/// A random time, so that hosts that start together do not probe together.
+fn random(from: Duration, to: Duration) -> Duration {
+    // Each state has random keys.
+    let number = RandomState::new().hash_one(0);
+    let share = u32::try_from(number >> 32).unwrap_or_default();
+    from + to
+        .saturating_sub(from)
+        .mul_f64(f64::from(share) / f64::from(u32::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn probes_have_the_intervals_of_rfc_5227() {
+        for _ in 0..100 {
+            let schedule = Schedule::new(ConflictProbe::Rfc5227, false);
+            assert!(schedule.first <= PROBE_WAIT, "{:?}", schedule.first);
+            assert_eq!(schedule.gaps.len(), PROBE_NUM - 1);
+            for gap in schedule.gaps {
+                assert!((PROBE_MIN..=PROBE_MAX).contains(&gap), "{gap:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn one_probe_takes_as_long_as_two() {
+        let length = |is_tight| {
+            let schedule = Schedule::new(ConflictProbe::Fast, is_tight);
+            schedule.first + schedule.gaps.iter().sum::<Duration>() + schedule.wait
+        };
+        assert_eq!(length(true), length(false));
+    }
+}

@@ -1,0 +1,109 @@
+//! The most frames in a second (`--probe-rate`): a switch with dynamic ARP inspection disables a port that brings more.
+
+use std::collections::VecDeque;
+use std::num::NonZeroU16;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::model::ProbeRate;
+
+/// A second as a switch may count it: it sees frames later than they were sent, and not all by the same time.
+const SECOND: Duration = Duration::from_millis(1050);
+
+/// When frames were sent, the newest last. One list for the process: links of the host can share a port of the switch, and
+/// announcements are still under way when the next restore probes.
+static SENT: Mutex<VecDeque<Instant>> = Mutex::new(VecDeque::new());
+
+/// What a switch with dynamic ARP inspection usually allows.
+const USUAL: ProbeRate = match NonZeroU16::new(15) {
+    Some(number) => ProbeRate(number),
+    None => ProbeRate(NonZeroU16::MIN),
+};
+
+/// What frames have to wait for.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::restore) struct Pace(Option<ProbeRate>);
+
+impl Pace {
+    /// By the option, or the usual rate where it delays no pod: where the probes of all `targets` fit into one second.
+    pub(in crate::restore) fn new(wanted: Option<ProbeRate>, targets: usize) -> Self {
+        let is_free = (1..=USUAL.most()).contains(&targets);
+        Self(wanted.or(is_free.then_some(USUAL)))
+    }
+
+    /// By the option, or the usual rate: nothing waits for these frames.
+    pub(super) fn in_no_hurry(wanted: Option<ProbeRate>) -> Self {
+        Self(wanted.or(Some(USUAL)))
+    }
+
+    /// The frames that fit into one second.
+    pub(in crate::restore) fn most(self) -> usize {
+        self.0.map_or(usize::MAX, ProbeRate::most)
+    }
+
+    /// Counts a frame that is sent now.
+    ///
+    /// # Errors
+    /// It must not be sent before that moment.
+    pub(super) fn take(self) -> Result<(), Instant> {
+        let Some(rate) = self.0 else { return Ok(()) };
+        let mut sent = SENT.lock().unwrap_or_else(PoisonError::into_inner);
+        note(&mut sent, rate, Instant::now())
+    }
+
+    /// Waits until a frame may be sent, and counts it.
+    pub(super) fn wait(self) {
+        while let Err(free) = self.take() {
+            thread::sleep(free.saturating_duration_since(Instant::now()));
+        }
+    }
+}
+
+fn note(sent: &mut VecDeque<Instant>, rate: ProbeRate, now: Instant) -> Result<(), Instant> {
+    let most = rate.most();
+    let is_over = |sent: &&Instant| now.saturating_duration_since(**sent) >= SECOND;
+    let over = sent.iter().take_while(is_over).count();
+    sent.drain(..over);
+    let Some(before) = sent.len().checked_sub(most) else {
+        sent.push_back(now);
+        return Ok(());
+    };
+    Err(sent[before] + SECOND)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_second_has_more_frames_than_the_rate() {
+        let rate = ProbeRate(NonZeroU16::new(3).unwrap());
+        let (mut queue, mut sent) = (VecDeque::new(), Vec::new());
+        let begin = Instant::now();
+        let mut now = begin;
+        while sent.len() < 10 {
+            match note(&mut queue, rate, now) {
+                Ok(()) => sent.push(now),
+                Err(free) => {
+                    assert!(free > now);
+                    now = free;
+                }
+            }
+        }
+        assert_eq!(sent[2], begin, "what fits into a second is sent at once");
+        for four in sent.windows(4) {
+            assert!(four[3] - four[0] > Duration::from_secs(1), "{sent:?}");
+        }
+        assert_eq!(sent[9] - begin, 3 * SECOND);
+    }
+
+    #[test]
+    fn without_the_option_the_pace_delays_no_pod() {
+        let wanted = NonZeroU16::new(3).map(ProbeRate);
+        assert_eq!(Pace::new(wanted, 100).most(), 3);
+        for (targets, most) in [(0, usize::MAX), (1, 15), (15, 15), (16, usize::MAX)] {
+            assert_eq!(Pace::new(None, targets).most(), most, "{targets}");
+        }
+    }
+}

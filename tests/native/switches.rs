@@ -1,0 +1,260 @@
+//! The conflict probe beside switches and routers that probe or answer for addresses of others, and what a switch counts.
+
+use std::fs;
+
+use crate::common::background::{Background, tcpdump};
+use crate::common::capture::Capture;
+use crate::common::node::PARENT_MAC;
+use crate::common::problem::ReportedProblem;
+use crate::common::{Node, Pod, Run};
+
+/// The MAC of the stand-in, `switch.py`.
+const SWITCH: &str = "02:00:00:88:00:fe";
+/// The MAC of the gateway's end of the wire.
+const GATEWAY_MAC: &str = "02:00:00:88:00:01";
+const CONFLICT: &str = "address-conflict";
+
+/// Two pods, each also with an IPv6 address for which the kernel does not probe, as they were before the loss.
+fn pods(node: &Node) -> (Vec<Pod<'_>>, Vec<Capture>) {
+    let pods = node.simple_pods(2);
+    for pod in &pods {
+        pod.ip(&format!("addr add {}/64 dev eth0 nodad", pod.address6()));
+    }
+    let before = pods.iter().map(Pod::capture).collect();
+    (pods, before)
+}
+
+/// Begins to stand at the other end of the wire.
+fn switch(node: &Node, words: &[&str]) -> Background {
+    let mut command = node.gateway.exec("python3");
+    command.args(["-c", include_str!("../common/switch.py")]);
+    let background = Background::start(command.args(words), node.temp().join("switch"));
+    background.wait_for("ready");
+    background
+}
+
+fn assert_same(pods: &[Pod<'_>], before: &[Capture]) {
+    for (pod, before) in pods.iter().zip(before) {
+        pod.assert_same_as(before);
+    }
+}
+
+/// `netfix upgrade` with a COMMAND that loses the NIC and brings it back.
+fn upgrade(node: &Node) -> Run {
+    let gateway = node.gateway.name();
+    let reload = format!(
+        "ip link del eth0 && ip link add eth0 address {PARENT_MAC} type veth peer name up0 address {GATEWAY_MAC} \
+         netns {gateway} && ip -n {gateway} link set up0 up && ip -n {gateway} addr add 10.88.0.1/16 dev up0 && \
+         ip -n {gateway} addr add fd88::1/64 dev up0"
+    );
+    let mut command = node.netfix_command(
+        &["timeout", "60"],
+        "upgrade --foreground --yes --no-pause --settle 0s --wait 10s --timeout 2s -o json",
+    );
+    Run::of(command.args(["--", "sh", "-c", &reload]))
+}
+
+#[test]
+fn a_switch_that_tracks_its_hosts_has_none_of_their_addresses() {
+    for mode in ["track", "track-local"] {
+        for how in ["fast", "rfc5227"] {
+            let node = Node::new();
+            let (pods, before) = pods(&node);
+            node.snapshot();
+            node.lose_and_reload();
+            let _switch = switch(&node, &[mode]);
+            let words = format!("restore --conflict-probe {how}");
+            let run = node.netfix_json(&words).exits(0);
+            run.has_no(CONFLICT);
+            assert_same(&pods, &before);
+        }
+    }
+}
+
+#[test]
+fn a_machine_that_probes_and_then_announces_has_the_address() {
+    let node = Node::new();
+    let (pods, _) = pods(&node);
+    node.snapshot();
+    node.lose_and_reload();
+    let _other = switch(&node, &["claim"]);
+    let run = node.netfix_json("restore").exits(1);
+    let words = [&pods[0].address(), SWITCH, "eth0"];
+    let run = run.names(CONFLICT, pods[0].name(), &words);
+    let words = [&pods[1].address6(), SWITCH, "eth0"];
+    run.names(CONFLICT, pods[1].name(), &words);
+}
+
+#[test]
+fn a_wire_that_sends_frames_back_has_no_address() {
+    let node = Node::new();
+    let (pods, before) = pods(&node);
+    node.snapshot();
+    node.lose_and_reload();
+    let _loop = switch(&node, &["return"]);
+    node.netfix_json("restore").exits(0).has_no(CONFLICT);
+    assert_same(&pods, &before);
+}
+
+#[test]
+fn a_network_that_answered_before_the_loss_has_no_address_of_a_pod() {
+    let node = Node::new();
+    let (pods, before) = pods(&node);
+    let _router = switch(&node, &["answer"]);
+    let run = upgrade(&node).exits(0).errors(&[]);
+    let told = run.coded(CONFLICT);
+    let is_told = |one: &ReportedProblem| {
+        let words = [SWITCH, "all 2 pod addresses"];
+        one.severity == "info" && words.iter().all(|word| one.message.contains(word))
+    };
+    assert!(told.iter().all(is_told), "{}", run.transcript());
+    assert_eq!(told.len(), 2, "one for each family: {}", run.transcript());
+    assert_same(&pods, &before);
+
+    // A snapshot between keeps what the window has found.
+    node.snapshot();
+    node.lose_and_reload();
+    let run = node.netfix_json("restore").exits(0).errors(&[]);
+    assert_eq!(run.coded(CONFLICT).len(), 2, "{}", run.transcript());
+    assert_same(&pods, &before);
+
+    // The address of one pod has another owner now, who answers beside the router.
+    node.lose_and_reload();
+    let address = pods[0].address();
+    node.gateway.ip(&format!("addr add {address}/16 dev up0"));
+    let run = node.netfix_json("restore").exits(5);
+    let run = run.errors(&[(CONFLICT, pods[0].name())]);
+    run.names(CONFLICT, pods[0].name(), &[&address, GATEWAY_MAC]);
+}
+
+#[test]
+fn an_answer_for_one_address_explains_no_answer_for_another() {
+    let node = Node::new();
+    let (pods, before) = pods(&node);
+    let address = pods[0].address();
+    let twin = switch(&node, &["answer", &address]);
+    let run = upgrade(&node).exits(0).errors(&[]);
+    run.names(CONFLICT, "", &[SWITCH, &address]);
+    assert_same(&pods, &before);
+    drop(twin);
+
+    node.lose_and_reload();
+    let _router = switch(&node, &["answer"]);
+    let run = node.netfix_json("restore").exits(1);
+    let other = pods[1].name();
+    run.names(CONFLICT, other, &[&pods[1].address(), SWITCH]);
+    let state = pods[0].ip("addr show dev eth0");
+    assert!(state.contains(&format!("{address}/")), "{state}");
+}
+
+#[test]
+fn where_one_machine_answers_for_all_the_message_names_the_network() {
+    let node = Node::new();
+    let (pods, before) = pods(&node);
+    node.snapshot();
+    node.lose_and_reload();
+    let _router = switch(&node, &["answer"]);
+    let words = ["all 2 addresses", SWITCH, "--conflict-probe off"];
+    let run = node.netfix_json("restore").exits(1);
+    run.names(CONFLICT, pods[0].name(), &words);
+    node.netfix("restore --conflict-probe off").exits(0);
+    assert_same(&pods, &before);
+}
+
+#[test]
+fn a_window_without_a_conflict_probe_sends_none() {
+    let node = Node::new();
+    let _pods = pods(&node);
+    let frames = tcpdump(&node, "arp");
+    let mut command = node.netfix_command(
+        &["timeout", "60"],
+        "upgrade --foreground --yes --no-pause --settle 0s --timeout 2s --conflict-probe off",
+    );
+    Run::of(command.args(["--", "true"])).exits(0);
+    assert!(!frames.text().contains("tell 0.0.0.0"), "{}", frames.text());
+}
+
+/// Seconds since midnight, at the beginning of lines of tcpdump.
+fn times(lines: &[&str]) -> Vec<f64> {
+    let time = |line: &&str| {
+        let parts = line.split(' ').next().unwrap_or_default().split(':');
+        parts.fold(0.0, |sum, part| {
+            60.0 * sum
+                + part
+                    .parse::<f64>()
+                    .unwrap_or_else(|e| panic!("{line:?}: {e}"))
+        })
+    };
+    lines.iter().map(time).collect()
+}
+
+/// Asserts that a restore of so many pods sends no more than 15 frames in any second, and restores all of them.
+fn assert_paced(count: usize, words: &str) {
+    const RATE: usize = 15;
+    let node = Node::new();
+    let pods = node.simple_pods(count);
+    node.snapshot();
+    node.lose_and_reload();
+    node.ns.ip("link set eth0 up");
+    let frames = tcpdump(&node, "arp");
+    node.netfix(words).exits(0);
+    for pod in &pods {
+        frames.wait_for(&format!("tell {},", pod.address()));
+        let state = pod.ip("addr show dev eth0");
+        assert!(state.contains(&format!("{}/", pod.address())), "{state}");
+    }
+    let text = frames.text();
+    let sent: Vec<&str> = text
+        .lines()
+        .filter(|line| line.contains("02:00:00:88:01:"))
+        .collect();
+    let probes = sent.iter().filter(|line| line.contains("tell 0.0.0.0"));
+    assert_eq!(probes.count(), pods.len(), "{text}");
+    let times = times(&sent);
+    for part in times.windows(RATE + 1) {
+        let time = (part[RATE] - part[0]).rem_euclid(86400.0);
+        assert!(time > 1.0, "{time}: {text}");
+    }
+}
+
+#[test]
+fn no_second_has_more_frames_than_the_rate() {
+    assert_paced(40, "restore --probe-rate 15/s");
+}
+
+#[test]
+fn up_to_fifteen_addresses_are_paced_without_the_option() {
+    assert_paced(15, "restore");
+}
+
+#[test]
+fn a_dry_run_names_the_rate_where_many_frames_would_be_sent_at_once() {
+    let node = Node::new();
+    let _pods = node.simple_pods(16);
+    for (words, is_told) in [("", true), ("--probe-rate 15", false)] {
+        let words = format!("upgrade --foreground --dry-run --no-pause {words} -o json");
+        let mut command = node.netfix_command(&["timeout", "60"], &words);
+        let run = Run::of(command.args(["--", "true"])).exits(0);
+        let told = run.coded("probe-rate");
+        assert_eq!(told.len(), usize::from(is_told), "{}", run.transcript());
+        assert!(told.iter().all(|one| one.message.contains("48")));
+    }
+}
+
+#[test]
+fn the_state_of_the_node_has_what_answered() {
+    let node = Node::new();
+    let _pods = pods(&node);
+    let _router = switch(&node, &["answer"]);
+    upgrade(&node).exits(0);
+    let file = fs::read_to_string(node.state_dir().join("node.json")).expect("node.json");
+    let state: serde_json::Value = serde_json::from_str(&file).expect("JSON");
+    let proxies = state["proxies"].as_array().expect("proxies");
+    assert_eq!(proxies.len(), 2, "{proxies:?}");
+    for proxy in proxies {
+        assert_eq!(proxy["link"], "eth0");
+        assert_eq!(proxy["mac"], SWITCH);
+        assert_eq!(proxy["all"], true);
+        assert_eq!(proxy["addresses"].as_array().map(Vec::len), Some(2));
+    }
+}
