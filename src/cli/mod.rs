@@ -113,6 +113,11 @@ impl Cli {
             );
             refuse(&Self::command().error(ErrorKind::ArgumentConflict, message));
         }
+        if let Command::Upgrade(args) = &cli.command
+            && let Some(message) = args.conflict()
+        {
+            refuse(&Self::command().error(ErrorKind::ArgumentConflict, message));
+        }
         cli
     }
 }

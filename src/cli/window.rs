@@ -34,12 +34,19 @@ pub struct HoldArgs {
 
 /// A deadline; a shorter one would pass before the pods are restored.
 fn deadline(text: &str) -> Result<Duration, String> {
-    const LEAST: Duration = Duration::from_secs(5);
-    let deadline = humantime::parse_duration(text).map_err(|error| error.to_string())?;
-    if deadline < LEAST {
-        Err("at least 5s".to_owned())
+    at_least(text, 5)
+}
+
+fn at_least_a_second(text: &str) -> Result<Duration, String> {
+    at_least(text, 1)
+}
+
+fn at_least(text: &str, seconds: u64) -> Result<Duration, String> {
+    let duration = humantime::parse_duration(text).map_err(|error| error.to_string())?;
+    if duration < Duration::from_secs(seconds) {
+        Err(format!("must be at least {seconds}s"))
     } else {
-        Ok(deadline)
+        Ok(duration)
     }
 }
 
@@ -85,6 +92,11 @@ pub struct UpgradeArgs {
     /// What the pods have to reach.
     #[command(flatten)]
     pub targets: TargetArgs,
+    /// End COMMAND after this time, then restore the pods; the rollback too. Must be shorter than --deadline. Default: what the
+    /// deadline leaves before the restore: --deadline less --wait (twice with --rollback), --manager-grace and 60s, but at
+    /// least half of --deadline
+    #[arg(long, help_heading = TIMEOUTS, value_name = "DURATION", value_parser = at_least_a_second)]
+    pub command_timeout: Option<Duration>,
     /// After COMMAND, wait this long for the NIC and its carrier
     #[arg(long, help_heading = TIMEOUTS, value_name = "DURATION", default_value = "60s", value_parser = humantime::parse_duration)]
     pub wait: Duration,
@@ -159,6 +171,20 @@ pub struct UpgradeArgs {
     /// The command that upgrades the driver, and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<String>,
+}
+
+impl UpgradeArgs {
+    /// Why the times do not fit together: a COMMAND that runs longer than the deadline meets a kubelet that rebuilds pods.
+    pub(super) fn conflict(&self) -> Option<String> {
+        let (timeout, deadline) = (self.command_timeout?, self.hold.deadline);
+        (timeout >= deadline).then(|| {
+            let [timeout, deadline] = [timeout, deadline].map(humantime::format_duration);
+            format!(
+                "--command-timeout {timeout} is not shorter than --deadline {deadline}, at which kubelet starts: use a longer \
+                --deadline"
+            )
+        })
+    }
 }
 
 /// The window to report.

@@ -110,6 +110,41 @@ pub fn is_alive(holder: &Holder) -> bool {
     process(holder.pid).as_ref() == Some(holder)
 }
 
+/// Whether a process still is the one that it was, and has not ended: the kernel keeps one until its parent has seen its end.
+pub(crate) fn is_running(holder: &Holder) -> bool {
+    is_alive(holder) && stat(holder.pid).is_ok_and(|stat| !has_ended(&stat))
+}
+
+fn has_ended(stat: &str) -> bool {
+    stat_field(stat, 3).is_none_or(|state: char| matches!(state, 'Z' | 'X'))
+}
+
+/// Whether a process of this process group has not ended.
+pub(crate) fn runs_in_group(group: u32) -> bool {
+    let is_member = |stat: &String| stat_field(stat, 5) == Some(group) && !has_ended(stat);
+    let all = processes().unwrap_or_default();
+    all.into_iter()
+        .filter_map(|pid| stat(pid).ok())
+        .any(|stat| is_member(&stat))
+}
+
+/// The processes that this one has started, those that these have started, and so on.
+pub(crate) fn descendants(ancestor: u32) -> io::Result<Vec<Holder>> {
+    let all = processes()?;
+    let mut left: Vec<(u32, u32)> = all
+        .into_iter()
+        .filter_map(|pid| Some((pid, parent(pid)?)))
+        .collect();
+    let mut found = vec![ancestor];
+    let mut at = 0;
+    while let Some(parent) = found.get(at).copied() {
+        let children = left.extract_if(.., |(_, of)| *of == parent);
+        found.extend(children.map(|(pid, _)| pid));
+        at += 1;
+    }
+    Ok(found.into_iter().skip(1).filter_map(process).collect())
+}
+
 /// Whether a process is still the one that was seen, and in the namespace with this inode.
 pub(crate) fn is_in(holder: Holder, inode: u64) -> bool {
     // In this order: a process that still has its start time at the end is the one whose namespace was read.

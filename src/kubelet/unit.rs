@@ -59,7 +59,7 @@ pub(crate) fn find_for_upgrade(
     let named = match wanted {
         UnitToPause::Nothing => {
             let note = KubeletCause::NotToBePaused.warning("kubelet");
-            return Ok((None, Some(note)));
+            return Ok((None, may_run(bus).then_some(note)));
         }
         UnitToPause::Kubelet => None,
         UnitToPause::Named(unit) => Some(unit),
@@ -74,6 +74,15 @@ pub(crate) fn find_for_upgrade(
     } else {
         Err(others.into())
     }
+}
+
+/// Whether a kubelet runs, or netfix cannot tell.
+fn may_run(bus: Option<&Bus>) -> bool {
+    let is_unit = bus.is_some_and(|bus| match systemd::find(bus, None) {
+        Ok(KubeletUnit::Running(_)) | Err(_) => true,
+        Ok(KubeletUnit::Stopped(_) | KubeletUnit::Masked(_) | KubeletUnit::Nothing) => false,
+    });
+    is_unit || kubelets::running().map_or(true, |running| !running.is_empty())
 }
 
 /// The kubelets that run on while the unit is paused.

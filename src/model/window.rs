@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::text::escape;
+use super::text::{escape, join};
 use super::{
     GatewayAnswer, IfName, Interface, NodeIdentity, PodId, PodInfo, ProbeRate, Problem, State,
     TargetAnswer, WindowNic,
@@ -105,6 +105,9 @@ pub struct Run {
     pub signal: Option<i32>,
     /// Why it did not start.
     pub error: Option<String>,
+    /// After how many milliseconds netfix ended it (`--command-timeout`); absent when it ended before that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timed_out: Option<u64>,
 }
 
 impl Run {
@@ -117,6 +120,7 @@ impl Run {
             exit: None,
             signal: None,
             error: None,
+            timed_out: None,
         }
     }
 }
@@ -147,9 +151,21 @@ pub enum RollbackReason {
     PodsLost,
 }
 
-/// Program and arguments as a shell would take them, as far as people need that; control characters are escaped.
+/// Program and arguments as one types them in a shell: words with special characters are quoted, control characters escaped.
 pub(crate) fn command_line(argv: &[String]) -> String {
-    escape(&argv.join(" "))
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./:=@%+,-".contains(c);
+    let words = argv.iter().map(|word| {
+        if !word.is_empty() && word.chars().all(is_plain) {
+            return word.clone();
+        }
+        let quoted = word.chars().flat_map(|c| {
+            let is_special = matches!(c, '\\' | '"' | '$' | '`');
+            is_special.then_some('\\').into_iter().chain([c])
+        });
+        let quoted = escape(&quoted.collect::<String>());
+        format!("\"{quoted}\"")
+    });
+    join(words, " ")
 }
 
 /// A phase of a window.
@@ -339,13 +355,19 @@ impl Window {
     /// When the deadline starts the paused unit, in milliseconds since the window's start; `None` if no unit was paused.
     pub(crate) fn deadline_at(&self) -> Option<u64> {
         let pause = self.pause.as_ref()?;
+        Some(self.armed_at() + pause.deadline * 1000)
+    }
+
+    /// When the deadline was armed, in milliseconds since the window's start.
+    pub(crate) fn armed_at(&self) -> u64 {
+        let armed = self.pause.as_ref().and_then(|pause| pause.armed);
         // On a full disk `armed` is not recorded. The begin of the phase is, before the timer is armed.
-        let armed = pause.armed.or_else(|| {
+        let armed = armed.or_else(|| {
             let mut phases = self.phases.iter();
             let begin = phases.rfind(|phase| phase.name == PhaseName::Pause)?;
             Some(begin.from)
         });
-        Some(armed.unwrap_or_default() + pause.deadline * 1000)
+        armed.unwrap_or_default()
     }
 
     /// The last moment that it has, in milliseconds since its start.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::context::Context;
 use crate::inventory::nics;
 use crate::kubelet::resume::resume;
-use crate::model::problem::{CommandCause, KubeletCause, RollbackCause, WindowCause};
+use crate::model::problem::{CommandCause, KubeletCause, WindowCause};
 use crate::model::window::PhaseName;
 use crate::model::{Exit, Problem};
 use crate::refusal::Refusal;
@@ -95,6 +95,7 @@ impl Driver<'_> {
         let lost = network.unselected.lost();
         self.ledger.problems.add(Area::Rebuild, lost);
         // Run --after, and close the window.
+        self.ledger.conclude(self.request, &network.after);
         let end = self.ledger.problems.end();
         self.after(end);
         self.ledger.closed(end, self.restored)
@@ -230,13 +231,14 @@ impl Driver<'_> {
             return;
         }
         let argv = self.request.command;
+        let limit = self.ledger.time_limit(self.request, PhaseName::Command);
         let event = Event::Running {
             argv: argv.to_vec(),
+            limit: limit.limit,
         };
         let stored = &network.baseline.stored;
         self.ledger
-            .carry_out(PhaseName::Command, &event, argv, stored);
-        self.ledger.acknowledge(CommandCause::Interrupted);
+            .carry_out(PhaseName::Command, &event, argv, limit, stored);
     }
 
     /// The pods' network after COMMAND or the rollback; returns whether a signal ended the wait for the NIC.
@@ -318,12 +320,15 @@ impl Driver<'_> {
         }
         // On disk before it starts: another process must not run it again.
         self.ledger.session.note_rollback(rollback.clone());
-        let event = Event::RollingBack(rollback);
+        let limit = self.ledger.time_limit(self.request, PhaseName::Rollback);
+        let event = Event::RollingBack {
+            rollback,
+            limit: limit.limit,
+        };
         self.ledger.problems.add(Area::Command, [problem]);
         let stored = &network.baseline.stored;
         self.ledger
-            .carry_out(PhaseName::Rollback, &event, &argv, stored);
-        self.ledger.acknowledge(RollbackCause::Interrupted);
+            .carry_out(PhaseName::Rollback, &event, &argv, limit, stored);
         true
     }
 
@@ -336,9 +341,8 @@ impl Driver<'_> {
 
     /// Logs the pods that are not restored, and keeps kubelet paused for a repair where that is wanted.
     fn repair(&mut self, network: &mut PodNetwork) {
-        let has_broken = self.ledger.log_broken(&self.restored);
-        let is_paused = self.ledger.session.window().is_paused();
-        if !has_broken || !self.request.keep_paused || !is_paused {
+        let is_held = self.request.keep_paused && self.ledger.session.window().is_paused();
+        if !self.ledger.log_broken(&self.restored, is_held) || !is_held {
             return;
         }
         self.ledger

@@ -3,22 +3,26 @@
 use std::mem;
 use std::time::Instant;
 
+use crate::clock::boottime;
 use crate::context::Context;
 use crate::journal;
 use crate::kubelet::resume::finish_abandoned;
-use crate::model::problem::{Cause, RollbackCause, WindowCause};
-use crate::model::window::{PhaseName, REBOOT, command_line};
-use crate::model::{Exit, Problem, Window};
+use crate::model::problem::{Cause, CommandCause, RollbackCause, WindowCause};
+use crate::model::window::{PhaseName, REBOOT, WindowPod, command_line};
+use crate::model::{Exit, Problem, State, Window};
 use crate::records::stored::Stored;
 use crate::refusal::Refusal;
 use crate::restore::{RestoreState, Restored};
 use crate::store::{Guard, Store};
 use crate::systemd::Bus;
-use crate::upgrade::phases::command;
-use crate::upgrade::phases::command::CommandProgress;
-use crate::upgrade::signals::Signals;
+use crate::upgrade::limit::{self, TimeLimit};
+use crate::upgrade::phases::command::{self, CommandProgress};
+use crate::upgrade::phases::rollback::{self, NetworkAfter};
+use crate::upgrade::phases::termination::Terms;
+use crate::upgrade::request::UpgradeRequest;
+use crate::upgrade::signals::{self, Signals};
 use crate::window::bus;
-use crate::window::event::Event;
+use crate::window::event::{Event, Program};
 use crate::window::records::{EarlierWindow, find_earlier};
 use crate::window::session::WindowSession;
 
@@ -31,6 +35,8 @@ pub(crate) struct Ledger {
     pub signals: Signals,
     /// systemd; `None` where another init system runs this machine.
     pub bus: Option<Bus>,
+    /// The signals that interrupted COMMAND or the rollback.
+    interruptions: Vec<(Program, &'static str)>,
 }
 
 impl Ledger {
@@ -44,6 +50,7 @@ impl Ledger {
         })?;
         let bus = bus::connect()?;
         let session = open_or_resume(guard, &context.store, echo && !context.quiet, log_limit)?;
+        signals.log_to(session.log_file.for_thread());
         if session.is_saved() {
             journal::continues(COMMAND, &session.window().id);
         } else {
@@ -54,15 +61,23 @@ impl Ledger {
             problems: WindowProblems::default(),
             signals,
             bus,
+            interruptions: Vec::new(),
         })
     }
 
     /// Records an interruption of the current phase; returns whether there was one.
-    pub(crate) fn acknowledge(&mut self, cause: impl Into<Cause>) -> bool {
-        let interruption = self.signals.acknowledge(cause);
-        let is_interrupted = interruption.is_some();
+    pub(crate) fn acknowledge(&mut self, cause: CommandCause) -> bool {
+        let signal = self.signals.acknowledge();
+        let interruption = signal.map(|_| cause.error(signals::OBJECT));
         self.problems.add(Area::Command, interruption);
-        is_interrupted
+        signal.is_some()
+    }
+
+    /// How long COMMAND, or the rollback, may run if it starts now.
+    pub(crate) fn time_limit(&self, request: &UpgradeRequest<'_>, phase: PhaseName) -> TimeLimit {
+        let window = self.session.window();
+        let now = boottime().saturating_sub(window.started_boottime);
+        limit::left(request, phase, window, now)
     }
 
     /// Logs a problem that people should see at once.
@@ -77,14 +92,27 @@ impl Ledger {
         phase: PhaseName,
         event: &Event,
         argv: &[String],
+        limit: TimeLimit,
         stored: &Stored,
     ) {
         let begin = Instant::now();
         let session = &mut self.session;
         session.begin(phase, event);
         let (id, log) = (session.window().id.clone(), session.log_file.for_thread());
+        let is_rollback = phase == PhaseName::Rollback;
+        let program = if is_rollback {
+            Program::Rollback
+        } else {
+            Program::Command
+        };
+        let terms = Terms {
+            program,
+            limit: Some(limit),
+            log: &log,
+            signals: &self.signals,
+        };
         // The next process must not run it beside this one, and must know a loss that this one saw before it was killed.
-        let (run, lost) = command::run(argv, &id, &log, &self.signals, &mut |progress| {
+        let (run, lost) = command::run(argv, &id, &terms, &mut |progress| {
             match progress {
                 CommandProgress::Started(run) => session.note_run(run.clone()),
                 CommandProgress::Lost(lost) => session.note_losses(lost, stored),
@@ -95,7 +123,9 @@ impl Ledger {
         session.note_run(run);
         session.end(failure.is_none());
         session.note_losses(&lost, stored);
-        let (elapsed, is_rollback) = (begin.elapsed(), phase == PhaseName::Rollback);
+        let interruption = self.signals.acknowledge().map(|signal| (program, signal));
+        self.interruptions.extend(interruption);
+        let elapsed = begin.elapsed();
         let problem = match failure {
             None if is_rollback => return session.log(&Event::RolledBack { elapsed }),
             None => return session.log(&Event::CommandSucceeded { elapsed }),
@@ -104,6 +134,29 @@ impl Ledger {
         };
         session.log(&Event::CommandFailed(problem.clone()));
         self.problems.add(Area::Command, [problem]);
+    }
+
+    /// Adds what is known only at the end: how many pods an interruption left restored, and whether the rollback has helped. One that
+    /// has not leaves its own failure and what is missing, and no other problem with the same cause.
+    pub(crate) fn conclude(&mut self, request: &UpgradeRequest<'_>, after: &NetworkAfter) {
+        let window = self.session.window();
+        let pods = window.pods.len();
+        let is_restored = |pod: &&WindowPod| pod.state.is_some_and(State::is_good);
+        let restored = window.pods.iter().filter(is_restored).count();
+        let interruptions = mem::take(&mut self.interruptions).into_iter();
+        let interruptions = interruptions.map(|(program, signal)| {
+            let cause = CommandCause::Interrupted {
+                signal,
+                is_rollback: program == Program::Rollback,
+                restored,
+                pods,
+            };
+            cause.error(signals::OBJECT)
+        });
+        self.problems.add(Area::Command, interruptions);
+        if let Some(useless) = rollback::useless(request, window, after) {
+            self.problems.replace_rollback(useless);
+        }
     }
 
     /// Records what a restore did and how it left everything, with its problems in the place of those of earlier ones.
@@ -126,12 +179,15 @@ impl Ledger {
         self.problems.add(Area::Network, problems);
     }
 
-    /// Logs the pods that are not restored: the start of kubelet rebuilds a pod without an address. Returns whether there are
-    /// any.
-    pub(crate) fn log_broken(&self, restored: &Restored) -> bool {
+    /// Logs the pods that are not restored. Returns whether there are any.
+    pub(crate) fn log_broken(&self, restored: &Restored, is_held: bool) -> bool {
         let pods = restored.broken().count();
         if pods > 0 {
-            self.session.log(&Event::Unrestored { pods });
+            let window = self.session.window();
+            let starts = window.pause.as_ref();
+            let starts = starts.filter(|_| window.is_paused() && !is_held);
+            let unit = starts.map(|pause| pause.unit.clone());
+            self.session.log(&Event::Unrestored { pods, unit });
         }
         for pod in restored.broken() {
             self.session.log(&Event::UnrestoredPod {
@@ -246,6 +302,17 @@ impl WindowProblems {
     pub(crate) fn add(&mut self, area: Area, problems: impl IntoIterator<Item = Problem>) {
         self.0
             .extend(problems.into_iter().map(|problem| (area, problem)));
+    }
+
+    /// Puts this problem in the place of those about the rollback that ran, if one did.
+    fn replace_rollback(&mut self, useless: Problem) {
+        let is_of_rollback = |(_, problem): &(Area, Problem)| matches!(&*problem.cause, Cause::Rollback(cause) if cause.is_of_run());
+        if let Some(first) = self.0.iter().position(is_of_rollback) {
+            self.0[first].1 = useless;
+            let mut at = 0..;
+            self.0
+                .retain(|one| at.next() == Some(first) || !is_of_rollback(one));
+        }
     }
 
     /// Removes the problems that another observation of the pods' network reports again if they still exist.

@@ -19,6 +19,8 @@ pub(crate) struct UpgradeRequest<'a> {
     pub pause: UnitToPause<'a>,
     /// How long the unit may be paused.
     pub deadline: Duration,
+    /// How long COMMAND and the rollback may run; by default until the restore has to begin.
+    pub command_timeout: Option<Duration>,
     /// How long to wait for the NIC.
     pub wait: Duration,
     /// How long a network manager that owns a host link goes first.

@@ -6,6 +6,7 @@ use crate::gateways::{Reachability, Verified};
 use crate::model::problem::AlreadyLost;
 use crate::model::window::{PhaseName, Rollback};
 use crate::model::{GatewayAnswer, Problem, State};
+use crate::progress::Wait;
 
 /// The journal's `TARGET` of phases and warnings.
 pub(crate) const TARGET: &str = "netfix::maintenance";
@@ -32,6 +33,7 @@ pub(crate) enum Event {
     },
     Running {
         argv: Vec<String>,
+        limit: Duration,
     },
     /// `--before` or `--after`.
     RunningHook {
@@ -42,8 +44,33 @@ pub(crate) enum Event {
     },
     /// COMMAND or the rollback failed.
     CommandFailed(Problem),
+    /// A command of the user has passed its limit, and got SIGTERM.
+    TimedOut {
+        program: Program,
+        pid: u32,
+        limit: Duration,
+        grace: Duration,
+    },
+    /// It still runs after SIGTERM, and got SIGKILL.
+    KilledAtLimit {
+        program: Program,
+        pid: u32,
+    },
+    /// It still runs after SIGKILL.
+    DoesNotEnd {
+        program: Program,
+        pid: u32,
+    },
+    /// A signal arrived.
+    Signal {
+        signal: &'static str,
+        effect: SignalEffect,
+    },
     /// The rollback starts, for this reason.
-    RollingBack(Rollback),
+    RollingBack {
+        rollback: Rollback,
+        limit: Duration,
+    },
     /// The rollback succeeded.
     RolledBack {
         elapsed: Duration,
@@ -56,9 +83,10 @@ pub(crate) enum Event {
         correct: usize,
         failed: usize,
     },
-    /// Pods that are not restored, before kubelet starts.
+    /// Pods that are not restored, before this unit starts, if one is paused.
     Unrestored {
         pods: usize,
+        unit: Option<String>,
     },
     /// One of them.
     UnrestoredPod {
@@ -113,6 +141,44 @@ pub(crate) enum Event {
     LeftOut {
         bytes: u64,
     },
+}
+
+/// A command of the user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Program {
+    Command,
+    Rollback,
+    /// `--before`
+    Before,
+    /// `--after`
+    After,
+}
+
+impl Program {
+    /// Whether netfix restores the pods after it.
+    pub(crate) fn is_before_restore(self) -> bool {
+        matches!(self, Self::Command | Self::Rollback)
+    }
+}
+
+/// What a signal does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SignalEffect {
+    /// The command that runs gets it too; the third one kills it.
+    Passed { program: Program, pid: u32 },
+    /// It killed the command.
+    Killed { program: Program, pid: u32 },
+    /// It ends a wait of netfix, or this phase is completed first.
+    OnPhase(WindowMoment),
+}
+
+/// What a window does at a moment.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct WindowMoment {
+    /// The phase that has begun last.
+    pub phase: Option<PhaseName>,
+    /// What it waits for.
+    pub waits: Option<Wait>,
 }
 
 /// How many pods reach their gateways, and the answers of the host's.

@@ -113,7 +113,7 @@ impl WindowSession {
     /// A phase begins.
     pub(crate) fn begin(&mut self, name: PhaseName, event: &Event) {
         log::info!(target: TARGET, PHASE = name.to_string().as_str(); "{event}");
-        self.log_file.line(event);
+        self.log_file.begin(name, event);
         self.window.phases.push(Phase::begun(name, self.now()));
         self.save_if_possible();
     }

@@ -7,15 +7,18 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use crate::checked;
 use crate::clock;
 use crate::model::Problem;
+use crate::model::window::PhaseName;
+use crate::progress::Wait;
 use crate::store::Guard;
 use crate::window::background::Background;
-use crate::window::event::Event;
+use crate::window::event::{Event, WindowMoment};
 use crate::window::log_file;
 use crate::window::log_file::KeptLog;
 
@@ -32,6 +35,8 @@ pub(crate) struct WindowLog {
     limit: u64,
     /// Copies the file to stderr as it grows.
     echo: Option<Background>,
+    /// What the window does, for the thread that logs what a signal does.
+    moment: Arc<Mutex<WindowMoment>>,
 }
 
 impl WindowLog {
@@ -44,7 +49,7 @@ impl WindowLog {
         Self {
             file,
             limit,
-            echo: None,
+            ..Self::default()
         }
     }
 
@@ -135,7 +140,29 @@ impl WindowLog {
             file,
             limit: self.limit,
             echo: None,
+            moment: self.moment.clone(),
         }
+    }
+
+    /// A phase begins.
+    pub(crate) fn begin(&self, phase: PhaseName, event: &Event) {
+        self.line(event);
+        let phase = Some(phase);
+        *self.moment_now() = WindowMoment { phase, waits: None };
+    }
+
+    /// What the phase waits for from here on.
+    pub(crate) fn waits_for(&self, waits: Option<Wait>) {
+        self.moment_now().waits = waits;
+    }
+
+    /// What the window does.
+    pub(crate) fn moment(&self) -> WindowMoment {
+        *self.moment_now()
+    }
+
+    fn moment_now(&self) -> MutexGuard<'_, WindowMoment> {
+        self.moment.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Logs a line. A failure stops nothing: the terminal may be gone, the memory full.

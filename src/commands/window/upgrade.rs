@@ -93,6 +93,7 @@ fn request(args: &UpgradeArgs) -> Result<UpgradeRequest<'_>, Refusal> {
             None => UnitToPause::Kubelet,
         },
         deadline: args.hold.deadline,
+        command_timeout: args.command_timeout,
         wait: args.wait,
         manager_grace: args.manager_grace,
         pod_budget: args.pod_budget,

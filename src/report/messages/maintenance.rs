@@ -56,7 +56,7 @@ sentences! {
             lost = pods.len(), risk = count(*at_risk, "pod"), names = and(pods.iter().map(|pod| escape(&pod.title())))
         ),
         NamespaceUnreadable { error } => "{error}",
-        Panicked => "netfix failed in this window (a bug: please report it); kubelet is resumed. Run `netfix restore`",
+        Panicked => "netfix failed in this window (a bug: please report it). Run `netfix status`, then `netfix restore`",
         SilentBefore => "does not answer, as before the window",
         NotProbedBefore => "could not be probed, as before the window",
         TargetSilentBefore => "cannot be reached, as before the window",
@@ -106,13 +106,12 @@ fn verb(pods: usize, one: &str, many: &str) -> String {
 sentences! {
     DetachedCause {
         NotDetached { cause } => "{cause}. Use --foreground to run without a unit",
-        NotQueried { cause } => "{cause}. The window continues: run `netfix status --follow`",
+        NotQueried { cause } => "{cause}. The window does not need this process: run `netfix status --follow`",
         EndUnknown => "ended, and its exit code is not known. Run `netfix status`, then `netfix report`",
         Killed { signal, now: Some(now) } => "killed by signal {signal}; it left the window open: {now}",
         Killed { signal, now: None } => "killed by signal {signal}; it left a window open whose record cannot be read. Run `netfix \
             status`",
-        KilledBefore { signal } => "killed by signal {signal} before it changed anything: no window is open, and kubelet was \
-            not paused",
+        KilledBefore { signal } => "killed by signal {signal} before it changed anything: no window is open",
         SharedFile { error } => "{error}",
     }
 }
@@ -134,14 +133,25 @@ sentences! {
         NotStarted { error } => "could not be started: {error}",
         NotInPath => "no program of this name is in PATH (a builtin of the shell needs `sh -c`). Nothing was changed",
         NotAProgram { error } => "cannot be run: {error}. Nothing was changed",
-        EndUnknown => "ended; its exit status is unknown",
+        TimedOut { limit } => "still ran after {limit} (--command-timeout): netfix killed it" (limit = duration(*limit)),
+        NotEnded { limit } => "still ran after {limit} (--command-timeout), and did not end after SIGKILL: the kernel keeps it, \
+            usually in a driver" (limit = duration(*limit)),
+        EndUnknown => "its exit status is unknown",
         InterruptedUnchanged => "interrupted: nothing was changed",
         InterruptedBefore => "interrupted: COMMAND did not run",
-        Interrupted => "interrupted in COMMAND: netfix restored the pods nevertheless",
-        InterruptedRestore => "interrupted: netfix stopped waiting for the NIC",
-        InterruptedRepair => "interrupted: netfix resumed kubelet without the repair",
+        Interrupted { signal, is_rollback, restored, pods } => "{signal} interrupted {program}{of_pods}" (
+            program = if *is_rollback { "the rollback" } else { "COMMAND" }, of_pods = restored_of(*restored, *pods)
+        ),
+        InterruptedRestore => "interrupted in the restore: netfix did not wait any longer",
+        InterruptedRepair => "interrupted: netfix stopped waiting for the repair (--hold)",
         InterruptedRebuildCheck => "interrupted: netfix stopped watching whether a pod is rebuilt",
     }
+}
+
+/// How many pods are restored, after a semicolon; nothing where the window has no pod.
+fn restored_of(restored: usize, pods: usize) -> String {
+    let words = (pods > 0).then(|| format!("{restored} of {} restored", count(pods, "pod")));
+    or_nothing("; ", words.as_ref())
 }
 
 sentences! {
@@ -162,7 +172,9 @@ sentences! {
 sentences! {
     HookCause {
         BeforeFailed { cause } => "--before {cause}: COMMAND did not run, nothing was changed",
-        AfterFailed { cause } => "--after {cause}; the pods are not affected",
+        AfterFailed { cause } => "--after {cause}; the exit code does not depend on it",
+        AfterTimedOut { limit } => "--after still ran after {limit}: netfix killed it; the exit code does not depend on it"
+            (limit = duration(*limit)),
     }
 }
 
@@ -176,9 +188,10 @@ sentences! {
         AlreadyRan => "netfix died in this window after it had started the rollback: COMMAND and the rollback do not run \
             again in it. Run `netfix upgrade` again for a new window",
         Failed { cause } => "rollback {cause}",
-        Interrupted => "interrupted in the rollback: netfix restored the pods nevertheless",
-        NotRun => "the rollback did not run, because a signal ended the wait for the NIC. Run it by hand if the NIC does \
-            not come back",
+        Useless { cause: None } => "the rollback succeeded, but the network is not back",
+        Useless { cause: Some(cause) } => "the rollback {cause}; the network is not back",
+        NotRun => "the rollback did not run, because a signal interrupted the window. Run it by hand if the NIC does not come \
+            back",
     }
 }
 
@@ -232,7 +245,7 @@ sentences! {
         NotToBePaused => "is not paused (--no-pause): one that runs may rebuild pods that have no network",
         StartedBeforeCommand => "something else started it: COMMAND did not run",
         StartedBeforeRestore => "was started before the pods were restored, by the deadline or by something else",
-        NotResumed { unit, cause } => "{cause}; the deadline stays armed. Run `systemctl status {unit}`, then `netfix \
+        NotResumed { unit, cause } => "{cause}; netfix did not stop the deadline. Run `systemctl status {unit}`, then `netfix \
             resume`",
         TimerNotStopped { cause } => "could not stop the deadline timer (harmless): {cause}",
         NotRunning => "not running; left unchanged",

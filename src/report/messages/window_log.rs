@@ -1,11 +1,12 @@
 //! The lines of a window's log.
 
 use crate::model::text::{count, duration, escape};
-use crate::model::window::command_line;
+use crate::model::window::{PhaseName, command_line};
+use crate::progress::Wait;
 use crate::report::messages::maintenance::repaired;
 use crate::report::verb::verify::gateways;
 use crate::report::window::words::reason;
-use crate::window::event::{Budget, Event};
+use crate::window::event::{Budget, Event, Program, SignalEffect, WindowMoment};
 
 sentences! {
     Event {
@@ -17,12 +18,18 @@ sentences! {
         RestoresLost(lost) => "{lost}; the window restores {them}" (them = repaired(lost)),
         SilentGateways { count: silent } => "no answer from {gateways} before the upgrade"
             (gateways = count(*silent, "gateway")),
-        Running { argv } => "running {argv}" (argv = command_line(argv)),
+        Running { argv, limit } => "running {argv} (for at most {limit})"
+            (argv = command_line(argv), limit = duration(*limit)),
         RunningHook { command } => "running {command}" (command = escape(command)),
         CommandSucceeded { elapsed } => "COMMAND succeeded (exit 0, {elapsed})" (elapsed = duration(*elapsed)),
-        CommandFailed(problem) => "{problem}; restoring the pods nevertheless",
-        RollingBack(rollback) => "{why}: running the rollback {argv}" (
-            why = reason(rollback), argv = command_line(&rollback.run.argv)
+        CommandFailed(problem) => "{problem}; restoring the pods anyway",
+        TimedOut { program, pid, limit, grace } => "{program} (pid {pid}) still runs after {limit}: sent SIGTERM to it and to all \
+            that it started; SIGKILL follows after {grace}" (limit = duration(*limit), grace = duration(*grace)),
+        KilledAtLimit { program, pid } => "{program} (pid {pid}) still runs after SIGTERM: sent SIGKILL",
+        DoesNotEnd { program, pid } => "{program} (pid {pid}) does not end after SIGKILL: continuing without its end",
+        Signal { signal, effect } => "{signal}{effect}",
+        RollingBack { rollback, limit } => "{why}: running the rollback {argv} (for at most {limit})" (
+            why = reason(rollback), argv = command_line(&rollback.run.argv), limit = duration(*limit)
         ),
         RolledBack { elapsed } => "the rollback succeeded (exit 0, {elapsed})" (elapsed = duration(*elapsed)),
         Restoring => "waiting for the NIC, then restoring pods",
@@ -33,11 +40,11 @@ sentences! {
             (restored = count(*restored, "pod")),
         Restored { restored, correct, failed } => "{restored} restored, {correct} already correct, {failed} not restored"
             (restored = count(*restored, "pod")),
-        Unrestored { pods } => "{pods} not restored, and kubelet is about to start:" (pods = count(*pods, "pod")),
-        UnrestoredPod { title, state, is_bare: true } => "  pod {title}: {state}; it has no address: a kubelet that \
-            checks its namespace (dockershim) rebuilds it at once, others leave it Running without network",
-        UnrestoredPod { title, state, is_bare: false } => "  pod {title}: {state}; a kubelet that checks its namespace \
-            (dockershim) rebuilds it if it finds no address",
+        Unrestored { pods, unit: None } => "{pods} not restored:" (pods = count(*pods, "pod")),
+        Unrestored { pods, unit: Some(unit) } => "{pods} not restored, and {unit} is about to start. With dockershim it rebuilds a \
+            pod without an address at once; otherwise the pod stays Running without network:" (pods = count(*pods, "pod")),
+        UnrestoredPod { title, state, is_bare: true } => "  pod {title}: {state}, no address",
+        UnrestoredPod { title, state, is_bare: false } => "  pod {title}: {state}",
         Verifying => "probing gateways",
         Verified(reached) => "{words}" (words = gateways(reached)),
         LookingAgain => "observing every pod, host link and gateway again",
@@ -61,6 +68,50 @@ sentences! {
         Resuming { unit } => "resuming {unit}",
         Resumed { unit } => "{unit} runs again",
         LeftOut { bytes } => "{bytes} bytes left out here (--log-limit)",
+    }
+}
+
+sentences! {
+    Program {
+        Command => "COMMAND",
+        Rollback => "the rollback",
+        Before => "--before",
+        After => "--after",
+    }
+}
+
+sentences! {
+    SignalEffect {
+        Passed { program, pid } if program.is_before_restore() => " passed to {program} (pid {pid}); netfix restores the pods when \
+            it ends; a third one kills it",
+        Passed { program, pid } => " passed to {program} (pid {pid}); a third one kills it",
+        Killed { program, pid } => ": {program} killed (pid {pid})",
+        OnPhase(moment) => ": {does}" (does = on_phase(*moment)),
+    }
+}
+
+/// What a signal does while no command of the user runs.
+fn on_phase(moment: WindowMoment) -> &'static str {
+    match (moment.phase, moment.waits) {
+        (None | Some(PhaseName::Check | PhaseName::Snapshot), _) => {
+            "the window ends before anything is changed"
+        }
+        (Some(PhaseName::Pause), _) => "COMMAND does not run",
+        (Some(PhaseName::Restore), Some(Wait::Device | Wait::Carrier)) => {
+            "netfix stops waiting for the NIC, and restores what is possible"
+        }
+        (Some(PhaseName::Restore), Some(Wait::Manager | Wait::Loss)) => {
+            "netfix stops waiting for the network manager, and completes the restore"
+        }
+        (Some(PhaseName::Command | PhaseName::Rollback | PhaseName::Restore), _) => {
+            "the restore is completed first"
+        }
+        (Some(PhaseName::Verify), _) => "the probes are completed first; later waits are skipped",
+        (Some(PhaseName::Repair), _) => "netfix stops waiting for the repair (--hold)",
+        (Some(PhaseName::Resume), _) => "the start of kubelet is completed first",
+        (Some(PhaseName::RebuildCheck), _) => {
+            "netfix stops watching the pods, and checks everything a last time"
+        }
     }
 }
 

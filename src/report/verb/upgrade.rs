@@ -14,6 +14,7 @@ use crate::report::style::Style;
 use crate::report::text::{count, duration, escape, join, lines, list_or_dash};
 use crate::report::window::view::{ReportView, Standing};
 use crate::upgrade::ledger::Upgraded;
+use crate::upgrade::limit;
 use crate::upgrade::preview::Preview;
 use crate::upgrade::request::{RollbackRequest, UpgradeRequest};
 
@@ -217,12 +218,14 @@ fn phases(request: &UpgradeRequest<'_>, unit: Option<&str>, pods: &str) -> Vec<S
         let command = escape(command);
         format!("only if the NIC is not back, or more than {lost} lost: {command}; then restore and verify again")
     });
+    let limit = duration(limit::of_command(request));
+    let command = format!("{}, for at most {limit}", command_line(request.command));
     let lines = [
         ("check", Some(check.to_owned())),
         ("snapshot", Some(snapshot.to_owned())),
         ("before", request.before.map(escape)),
         ("pause", Some(pause(request, unit))),
-        ("command", Some(command_line(request.command))),
+        ("command", Some(command)),
         ("restore", Some(restore)),
         ("verify", Some(verify)),
         ("rollback", rollback),

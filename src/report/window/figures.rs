@@ -77,7 +77,7 @@ fn pause(view: &ReportView) -> Markup {
     let (tone, note) = match (view.computed.pause_ms, &view.window.pause) {
         (Some(ms), _) => against_limits(ms),
         (None, Some(_)) => (None, html! { "duration unknown" }),
-        (None, None) => (None, html! { "no unit found" }),
+        (None, None) => (None, html! { "not paused" }),
     };
     figure("kubelet paused", &value, &note, tone)
 }

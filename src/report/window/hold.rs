@@ -147,7 +147,7 @@ pub(in crate::report) fn facts(view: &HoldView) -> Facts {
     let mut facts = vec![("window", format!("{id}, {}", progress(view))), ("", by)];
     facts.extend(commands(view));
     match &view.unit {
-        None => facts.push(("kubelet", "not paused: no unit found".to_owned())),
+        None => facts.push(("kubelet", "not paused".to_owned())),
         Some(unit) => facts.extend(kubelet(view, &escape(unit))),
     }
     let next = view

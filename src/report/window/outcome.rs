@@ -270,5 +270,6 @@ pub(super) fn is_still_paused(window: &Window) -> bool {
 
 /// Whether the user's command is known to have failed.
 pub(super) fn has_failed(run: &Run) -> bool {
-    run.error.is_some() || run.signal.is_some() || run.exit.is_some_and(|exit| exit != 0)
+    let has_failed = run.error.is_some() || run.signal.is_some() || run.timed_out.is_some();
+    has_failed || run.exit.is_some_and(|exit| exit != 0)
 }

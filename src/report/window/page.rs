@@ -113,7 +113,7 @@ fn facts(view: &ReportView) -> Markup {
                 @if let Some(one) = &window.rollback { (rollback(view, one)) }
                 @match &window.pause {
                     Some(hold) => { dt { "kubelet" } dd { (pause(view, hold)) @for limit in limits(view, hold) { br; (limit) } } }
-                    None => { dt { "kubelet" } dd { "not paused: no unit found" } }
+                    None => { dt { "kubelet" } dd { "not paused" } }
                 }
                 @if let Some(log) = &window.log { dt { "Log" } dd { span.mono { (escape(log)) } } }
                 dt { "Boot" } dd { span.mono { (or_dash(window.node.boot_id.as_deref().map(escape))) } }

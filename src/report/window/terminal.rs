@@ -62,7 +62,7 @@ fn facts(view: &ReportView) -> Facts {
             facts.push(("kubelet", pause(view, hold)));
             facts.extend(limits(view, hold).into_iter().map(|limit| ("", limit)));
         }
-        None => facts.push(("kubelet", "not paused: no unit found".to_owned())),
+        None => facts.push(("kubelet", "not paused".to_owned())),
     }
     facts.extend(["outage", ""].into_iter().zip(outages(view)));
     let page = view.computed.html.as_ref();

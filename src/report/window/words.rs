@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::outcome::PodCounts;
 use crate::model::Window;
-use crate::model::window::{Phase, PhaseName, Rollback, RollbackReason, Run};
+use crate::model::window::{Phase, PhaseName, Rollback, RollbackReason, Run, command_line};
 use crate::report::text::{UNKNOWN, count, escape, join, milliseconds, or_dash};
 
 /// A line of a program's output as a terminal shows it: without colours, and without what a carriage return overwrote.
@@ -35,15 +35,7 @@ pub(super) const TIME: &str = "%H:%M:%S%.3f";
 
 /// The user's command, for people: words with special characters are quoted.
 pub(super) fn argv(run: &Run) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./:=@%+,-".contains(c);
-    let words = run.argv.iter().map(|text| {
-        if !text.is_empty() && text.chars().all(is_plain) {
-            text.clone()
-        } else {
-            format!("\"{}\"", escape(text))
-        }
-    });
-    join(words, " ")
+    command_line(&run.argv)
 }
 
 /// How long a phase lasted.
@@ -61,16 +53,25 @@ pub(super) fn run_end(window: &Window, name: PhaseName, run: &Run) -> String {
 
 /// How COMMAND or the rollback ended, with a time behind the fact.
 pub(super) fn end(run: &Run, time: &str) -> String {
-    match (&run.error, run.signal, run.exit) {
+    match (&run.error, run.timed_out, run.signal, run.exit) {
         (Some(error), ..) => format!("could not be started: {}", escape(error)),
-        (None, Some(signal), _) => {
+        (None, Some(limit), signal, exit) => {
+            let end = match (signal, exit) {
+                (_, Some(exit)) => format!("; exit {exit}"),
+                (Some(_), None) => String::new(),
+                (None, None) => "; its end was not seen".to_owned(),
+            };
+            let limit = milliseconds(limit);
+            format!("was killed after {limit} (--command-timeout){end}")
+        }
+        (None, None, Some(signal), _) => {
             let name = nix::sys::signal::Signal::try_from(signal);
             let name = name.map_or_else(|_| signal.to_string(), |name| name.to_string());
             format!("was killed ({name}{time})")
         }
-        (None, None, Some(0)) => format!("succeeded (exit 0{time})"),
-        (None, None, Some(exit)) => format!("failed (exit {exit}{time})"),
-        (None, None, None) => "started; how it ended is unknown".to_owned(),
+        (None, None, None, Some(0)) => format!("succeeded (exit 0{time})"),
+        (None, None, None, Some(exit)) => format!("failed (exit {exit}{time})"),
+        (None, None, None, None) => "started; how it ended is unknown".to_owned(),
     }
 }
 
@@ -116,6 +117,8 @@ mod tests {
     fn a_command_is_shown_as_one_types_it() {
         let run = Run::new(&["sh", "-c", "rmmod a && insmod b", ""].map(str::to_owned));
         assert_eq!(argv(&run), "sh -c \"rmmod a && insmod b\" \"\"");
+        let run = Run::new(&["echo", "\"$x\" `y` \\"].map(str::to_owned));
+        assert_eq!(argv(&run), r#"echo "\"\$x\" \`y\` \\""#);
     }
 
     #[test]
@@ -128,5 +131,11 @@ mod tests {
         };
         let end = run_end(&window, PhaseName::Command, &run);
         assert_eq!(end, "was killed (SIGKILL, 9.7 s)");
+        let timed_out = Run {
+            timed_out: Some(475_000),
+            ..run
+        };
+        let end = run_end(&window, PhaseName::Command, &timed_out);
+        assert_eq!(end, "was killed after 7 min 55 s (--command-timeout)");
     }
 }

@@ -1,22 +1,20 @@
 //! Commands of the user: COMMAND, the rollback, and those around the window.
 
-use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
-
-use nix::sys::signal::{Signal, killpg};
-use nix::unistd::Pid;
+use std::time::Duration;
 
 use crate::inventory::procfs;
 use crate::model::problem::{CommandCause, HookCause};
 use crate::model::window::Run;
 use crate::model::{Exit, Problem};
+use crate::upgrade::limit::TimeLimit;
+use crate::upgrade::phases::termination::{Termination, Terms};
 use crate::upgrade::phases::watch;
 use crate::upgrade::phases::watch::{LinkLosses, Losses};
 use crate::upgrade::signals::Signals;
-use crate::window::event::Event;
+use crate::window::event::{Event, Program};
 use crate::window::session::WindowSession;
 use crate::window::window_log::WindowLog;
 
@@ -36,21 +34,19 @@ pub(crate) enum CommandProgress<'a> {
 pub(crate) fn run(
     argv: &[String],
     id: &str,
-    log: &WindowLog,
-    signals: &Signals,
+    terms: &Terms<'_>,
     report: &mut dyn FnMut(CommandProgress<'_>),
 ) -> (Run, LinkLosses) {
     let losses = watch::losses();
     let mut seen = 0;
-    let started = Started::start(argv, &[("NETFIX_WINDOW", id)], log);
+    let started = Started::start(argv, &[("NETFIX_WINDOW", id)], terms.log);
     report(CommandProgress::Started(&started.run));
-    let run = started.wait(signals, &mut || {
-        log.trim();
+    let run = started.wait(terms, &mut || {
+        terms.log.trim();
         let lost = losses.as_ref().map(Losses::seen).unwrap_or_default();
         if lost.len() > std::mem::replace(&mut seen, lost.len()) {
             report(CommandProgress::Lost(&lost));
         }
-        true
     });
     (run, losses.map(Losses::end).unwrap_or_default())
 }
@@ -90,44 +86,46 @@ impl Started {
         Self { run, child }
     }
 
-    /// Waits for its end and passes signals on to it; calls `meanwhile` often, and kills it once that returns false.
-    fn wait(mut self, signals: &Signals, meanwhile: &mut dyn FnMut() -> bool) -> Run {
-        if let Some(child) = &mut self.child {
-            signals.pass_on_to(Some(child.id()));
-            match wait(child, meanwhile) {
-                Ok(status) => (self.run.exit, self.run.signal) = (status.code(), status.signal()),
-                Err(error) => self.run.error = Some(error.to_string()),
+    /// Waits for its end, passes signals on to it and ends it after its limit; calls `meanwhile` often.
+    fn wait(mut self, terms: &Terms<'_>, meanwhile: &mut dyn FnMut()) -> Run {
+        let Some(mut child) = self.child else {
+            return self.run;
+        };
+        terms.signals.pass_on_to(terms.program, child.id());
+        let mut termination = Termination::new(child.id(), terms);
+        let mut status = None;
+        while !termination.is_over(status.is_some()) {
+            meanwhile();
+            thread::sleep(INTERVAL);
+            match child.try_wait() {
+                Ok(ended) => status = ended,
+                Err(error) => {
+                    self.run.error = Some(error.to_string());
+                    break;
+                }
             }
-            signals.pass_on_to(None);
         }
+        terms.signals.pass_on_to_none();
+        self.run.exit = status.and_then(|status| status.code());
+        self.run.signal = status.and_then(|status| status.signal());
+        self.run.timed_out = termination.timed_out();
         self.run
-    }
-}
-
-fn wait(child: &mut Child, meanwhile: &mut dyn FnMut() -> bool) -> io::Result<ExitStatus> {
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(status);
-        }
-        if !meanwhile() {
-            // With its own children, which would keep the log open.
-            let group = Pid::from_raw(child.id().cast_signed());
-            let _ = killpg(group, Signal::SIGKILL);
-        }
-        thread::sleep(INTERVAL);
     }
 }
 
 /// Why COMMAND failed; `None` when it succeeded.
 pub(crate) fn failure(run: &Run) -> Option<CommandCause> {
-    Some(match (run.exit, run.signal, &run.error) {
-        (Some(0), ..) => return None,
-        (Some(code), ..) => CommandCause::Exited { code },
-        (None, Some(signal), _) => CommandCause::Killed { signal },
-        (None, None, Some(error)) => CommandCause::NotStarted {
+    let limit = run.timed_out.map(Duration::from_millis);
+    Some(match (limit, run.exit, run.signal, &run.error) {
+        (Some(limit), None, None, _) => CommandCause::NotEnded { limit },
+        (Some(limit), ..) => CommandCause::TimedOut { limit },
+        (None, Some(0), ..) => return None,
+        (None, Some(code), ..) => CommandCause::Exited { code },
+        (None, None, Some(signal), _) => CommandCause::Killed { signal },
+        (None, None, None, Some(error)) => CommandCause::NotStarted {
             error: error.clone(),
         },
-        (None, None, None) => CommandCause::EndUnknown,
+        (None, None, None, None) => CommandCause::EndUnknown,
     })
 }
 
@@ -138,7 +136,7 @@ pub(crate) fn before(
     signals: &Signals,
 ) -> Result<(), Problem> {
     let Some(hook) = hook else { return Ok(()) };
-    match run_hook(hook, &[], session, signals, &mut || true) {
+    match run_hook(hook, &[], session, Program::Before, signals) {
         None => Ok(()),
         Some(cause) => Err(HookCause::BeforeFailed { cause }.error(hook)),
     }
@@ -153,25 +151,37 @@ pub(crate) fn after(
 ) -> Option<Problem> {
     let (hook, end) = (hook?, (end as u8).to_string());
     let variables = [("NETFIX_VERDICT", end.as_str())];
-    let begin = Instant::now();
-    let in_time = &mut || begin.elapsed() < LIMIT;
-    let cause = run_hook(hook, &variables, session, signals, in_time)?;
-    Some(HookCause::AfterFailed { cause }.warning(hook))
+    let cause = run_hook(hook, &variables, session, Program::After, signals)?;
+    let cause = match cause {
+        CommandCause::TimedOut { limit } | CommandCause::NotEnded { limit } => {
+            HookCause::AfterTimedOut { limit }
+        }
+        cause => HookCause::AfterFailed { cause },
+    };
+    Some(cause.warning(hook))
 }
 
-/// Runs a command of the user around a window, such as for a load balancer; returns why it failed.
+/// Runs a command of the user around a window, such as for a load balancer; returns why it failed. While `--before` runs nothing is
+/// changed yet: a load balancer may take its time.
 fn run_hook(
     hook: &str,
     variables: &[(&str, &str)],
     session: &WindowSession,
+    program: Program,
     signals: &Signals,
-    meanwhile: &mut dyn FnMut() -> bool,
 ) -> Option<CommandCause> {
     let command = hook.to_owned();
     session.log(&Event::RunningHook { command });
     let argv = ["sh", "-c", hook].map(str::to_owned);
     let mut all = vec![("NETFIX_WINDOW", session.window().id.as_str())];
     all.extend(variables);
-    let started = Started::start(&argv, &all, &session.log_file);
-    failure(&started.wait(signals, meanwhile))
+    let log = &session.log_file;
+    let terms = Terms {
+        program,
+        limit: (program == Program::After).then(|| TimeLimit::of(LIMIT)),
+        log,
+        signals,
+    };
+    let run = Started::start(&argv, &all, log).wait(&terms, &mut || {});
+    failure(&run)
 }

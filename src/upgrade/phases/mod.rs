@@ -8,5 +8,6 @@ pub(crate) mod pause;
 pub(crate) mod restore;
 pub(crate) mod rollback;
 pub(crate) mod snapshot;
+pub(crate) mod termination;
 pub(crate) mod verify;
 pub(crate) mod watch;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::context::Context;
 use crate::matching::NetnsKey;
 use crate::model::PodId;
+use crate::progress::{Listener, Progress};
 use crate::records::contest::CNI_CACHE;
 use crate::records::fallback::Fallback;
 use crate::records::prepare::{RecordSource, SurveyRequest};
@@ -18,6 +19,7 @@ use crate::upgrade::phases::rollback::NetworkAfter;
 use crate::upgrade::request::UpgradeRequest;
 use crate::upgrade::unselected::Unselected;
 use crate::window::event::Event;
+use crate::window::window_log::WindowLog;
 
 /// The pods' network in a window.
 pub(crate) struct PodNetwork {
@@ -113,6 +115,7 @@ impl PodNetwork {
         };
         let limit = WaitLimit::new(limits, Some(&interrupted));
         let permit = Permit::of_window(ledger.session.guard.as_ref());
+        let log = &ledger.session.log_file;
         let progress = context.progress.as_mut();
         let restored = session::carry_out(
             &wanted,
@@ -120,7 +123,7 @@ impl PodNetwork {
             permit,
             &context.store,
             &mut self.recovered,
-            progress,
+            &mut NotedWaits { progress, log },
         );
         let mut restored = restored.unwrap_or_else(|refusal| Restored {
             problems: refusal.problems,
@@ -135,5 +138,22 @@ impl PodNetwork {
     pub(crate) fn has_losses(&mut self, time: &mut Settle, ledger: &Ledger) -> bool {
         self.losses
             .has_losses(time, &|| ledger.signals.interrupted())
+    }
+}
+
+/// Notes what a restore waits for: a signal ends that wait, and nothing else of it.
+struct NotedWaits<'a> {
+    progress: &'a mut dyn Listener,
+    log: &'a WindowLog,
+}
+
+impl Listener for NotedWaits<'_> {
+    fn notice(&mut self, event: Progress) {
+        match &event {
+            Progress::Waiting(wait, ..) => self.log.waits_for(Some(*wait)),
+            Progress::Phase(..) | Progress::Done => self.log.waits_for(None),
+            Progress::Advance(_) => {}
+        }
+        self.progress.notice(event);
     }
 }

@@ -3,9 +3,10 @@
 use crate::gateways::Unanswered;
 use crate::model::problem::{Cause, GatewayCause, PlanCause, RestoreCause, RollbackCause};
 use crate::model::text::join;
-use crate::model::window::{Rollback, RollbackReason, Run, WindowPod};
+use crate::model::window::{Rollback, RollbackReason, Run, WindowPod, command_line};
 use crate::model::{IfName, Problem, State, Window};
 use crate::restore::Restored;
+use crate::upgrade::phases::command;
 use crate::upgrade::request::UpgradeRequest;
 
 /// In a window that netfix rolled back before it died.
@@ -76,6 +77,18 @@ pub(crate) fn needed(
         run: Run::new(&argv),
     };
     Some((rollback, problem))
+}
+
+/// The rollback that has run and left what it was for, and how it failed.
+pub(crate) fn useless(
+    request: &UpgradeRequest<'_>,
+    window: &Window,
+    after: &NetworkAfter,
+) -> Option<Problem> {
+    let (rollback, ran) = request.rollback.zip(window.rollback.as_ref())?;
+    reason(window, after, rollback.max_lost, !request.wait.is_zero())?;
+    let cause = command::failure(&ran.run);
+    Some(RollbackCause::Useless { cause }.error(command_line(&ran.run.argv)))
 }
 
 /// Why a rollback is needed, the NICs that need it, and the number of pods that are lost.

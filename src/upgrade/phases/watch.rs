@@ -98,6 +98,8 @@ fn warnings(deadline: u64) -> Vec<(u64, Budget)> {
     if deadline > WELL_BEFORE {
         all.push((deadline - WELL_BEFORE, Budget::Deadline(deadline)));
     }
+    // At the deadline the pause ends.
+    all.retain(|(at, _)| *at <= deadline);
     all.sort();
     all
 }
@@ -111,6 +113,6 @@ mod tests {
         let at: Vec<u64> = warnings(600).into_iter().map(|(at, _)| at).collect();
         assert_eq!(at, [30, 40, 280, 340, 540, 600]);
         let at: Vec<u64> = warnings(20).into_iter().map(|(at, _)| at).collect();
-        assert_eq!(at, [20, 30, 40, 280, 340]);
+        assert_eq!(at, [20]);
     }
 }

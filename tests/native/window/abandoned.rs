@@ -195,8 +195,10 @@ fn a_snapshot_that_finds_kubelet_paused_after_the_deadline_has_the_pods_restored
 fn a_snapshot_leaves_a_pause_alone_whose_netfix_lives() {
     let node = Node::new();
     let scene = Scene::new(&node);
-    let upgrade = scene.start_upgrade("--deadline 5s", &scene.script("waits", "sleep 8"));
-    scene.wait_for_phase("command");
+    // COMMAND ends before the deadline; the wait for the NIC need not.
+    let lose = scene.script("lose", LOSING);
+    let upgrade = scene.start_upgrade("--deadline 5s --wait 8s", &lose);
+    scene.wait_for_phase("restore");
     for timer in scene.deadlines() {
         let stopped = scene.machine.systemctl(&format!("stop {timer}"));
         stopped.unwrap_or_else(|e| panic!("{e}"));

@@ -6,6 +6,7 @@ mod ansible;
 mod beside;
 mod bus;
 mod command;
+mod command_timeout;
 mod contested;
 mod damaged;
 mod deadline;

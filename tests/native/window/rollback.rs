@@ -237,6 +237,39 @@ fn a_rollback_that_does_not_help_leaves_exit_5_and_the_nic_absent() {
 }
 
 #[test]
+fn a_rollback_that_fails_and_does_not_help_is_one_error_beside_what_is_missing() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let useless = marked(&scene, "load", "exit 9");
+    let shell = format!("sh {useless} again");
+    let mut command =
+        scene.command("upgrade --yes --foreground --settle 0s --wait 500ms --timeout 1s -o json");
+    command.args(["--rollback", &shell, "--", &lose(&scene)]);
+    let run = Run::of(&mut command).exits(5).names(
+        "rolled-back",
+        "",
+        &[
+            &format!("sh -c \"{shell}\""),
+            "the rollback failed with exit code 9; the network is not back",
+        ],
+    );
+    let of_host = |code: &str| {
+        let coded = run.coded(code);
+        coded.iter().filter(|one| one.pod.is_none()).count()
+    };
+    assert_eq!(
+        ["rolled-back", "parent-missing", "command-failed"].map(of_host),
+        [1, 1, 0],
+        "{}",
+        run.transcript()
+    );
+    let line = format!("running the rollback sh -c \"{shell}\" (for at most ");
+    run.stderr_has(&[&line])
+        .errors(&scene.nic_is_missing(&["rolled-back"]));
+    scene.assert_runs(KUBELET);
+}
+
+#[test]
 fn a_unit_gets_the_rollback_with_every_character() {
     let node = Node::new();
     let scene = Scene::new(&node);

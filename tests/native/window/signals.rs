@@ -176,6 +176,149 @@ fn three_signals_end_a_command_that_ignores_them() {
     scene.assert_networks();
 }
 
+/// COMMAND as a signal names it: with its pid.
+fn assert_said(scene: &Scene<'_>, upgrade: &Beside, text: &str) {
+    upgrade.wait_for(text);
+    let pid = scene.window().expect("a window")["run"]["process"]["pid"].clone();
+    let line = format!("{text} (pid {pid})");
+    assert!(upgrade.stderr().contains(&line), "{}", upgrade.stderr());
+}
+
+#[test]
+fn each_signal_in_command_says_at_once_what_it_did() {
+    for unit in ["", "--foreground"] {
+        let node = Node::new();
+        let scene = Scene::new(&node);
+        let command = patient_reload(&scene, "trap '' INT TERM");
+        let upgrade = scene.start(&hasty(&format!("{unit} --wait 300ms"), &command));
+        scene.wait_for_file("begun");
+        for (signal, text) in [
+            (SIGINT, "SIGINT passed to COMMAND"),
+            (SIGTERM, "SIGTERM passed to COMMAND"),
+            (SIGINT, "SIGINT: COMMAND killed"),
+        ] {
+            upgrade.signal(signal);
+            assert_said(&scene, &upgrade, text);
+        }
+        let run = upgrade
+            .finish()
+            .exits(5)
+            .stderr_has(&["; netfix restores the pods when it ends; a third one kills it"])
+            .stdout_has(&["SIGINT interrupted COMMAND; 0 of 2 pods restored"]);
+        assert_eq!(run.err.matches("a third one kills it").count(), 2);
+        let log = scene.log_of(&scene.record());
+        assert!(log.contains("SIGINT: COMMAND killed"), "{log}");
+        scene.assert_runs(KUBELET);
+    }
+}
+
+/// A signal is answered with this, and the window ends with this exit code.
+fn assert_answered(upgrade: Beside, text: &str, code: i32) {
+    upgrade.signal(SIGINT);
+    upgrade.wait_for(&format!("SIGINT: {text}"));
+    upgrade.finish().exits(code);
+}
+
+#[test]
+fn while_no_command_runs_a_signal_says_what_it_ends() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let lose = scene.script("lose", LOSING);
+    let upgrade = scene.start_upgrade("--settle 60s", &scene.reload());
+    scene.wait_for_phase("proof");
+    assert_answered(upgrade, "netfix stops watching the pods", 1);
+    let upgrade = scene.start_upgrade("--wait 300ms --hold", &lose);
+    scene.wait_for_hold();
+    assert_answered(upgrade, "netfix stops waiting for the repair (--hold)", 5);
+    scene.load_driver();
+    scene.netfix("restore").exits(0);
+    let upgrade = scene.start_upgrade("--wait 60s", &lose);
+    scene.wait_for_phase("restore");
+    std::thread::sleep(Duration::from_millis(500));
+    assert_answered(upgrade, "netfix stops waiting for the NIC", 5);
+}
+
+#[test]
+fn a_signal_in_a_hook_says_who_got_it() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let (begun, kubelet) = (scene.path("begun"), scene.touchable());
+    let slow = scene.script("slow", &format!("touch {}\nsleep 60", begun.display()));
+    let upgrade = scene.start_upgrade(&format!("--before {slow}"), "true");
+    scene.wait_for_file("begun");
+    upgrade.signal(SIGTERM);
+    upgrade.wait_for("SIGTERM passed to --before (pid ");
+    upgrade
+        .finish()
+        .exits(4)
+        .stderr_has(&["; a third one kills it"]);
+    scene.assert_untouched(&kubelet);
+}
+
+#[test]
+fn signals_count_for_each_command_anew() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let heard = scene.path("heard");
+    let begun = scene.path("after-begun");
+    let command = patient_reload(
+        &scene,
+        &format!("trap 'exit 3' TERM\ntrap 'echo >>{}' INT", heard.display()),
+    );
+    let after = scene.script(
+        "after",
+        &format!(
+            "trap 'exit 0' TERM\ntouch {}\nwhile :; do sleep 0.05; done",
+            begun.display()
+        ),
+    );
+    let upgrade = scene.start_upgrade(&format!("--wait 300ms --after {after}"), &command);
+    scene.wait_for_file("begun");
+    upgrade.signal(SIGINT);
+    assert!(wait_until(Duration::from_secs(5), || heard.exists()));
+    upgrade.signal(SIGTERM);
+    scene.wait_for_file("after-begun");
+    upgrade.signal(SIGTERM);
+    let run = upgrade.finish().exits(5);
+    run.stderr_has(&["SIGTERM passed to --after"])
+        .lacks("killed (pid");
+}
+
+#[test]
+fn an_interruption_claims_of_the_pods_only_what_was_seen() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let trap = format!("trap '{}; exit 3' INT", on_one_line(&scene.loading()));
+    let upgrade = scene.start_upgrade("", &patient_reload(&scene, &trap));
+    scene.wait_for_file("begun");
+    upgrade.signal(SIGINT);
+    upgrade
+        .finish()
+        .exits(1)
+        .stdout_has(&["SIGINT interrupted COMMAND; 2 of 2 pods restored"]);
+    scene.assert_whole();
+}
+
+#[test]
+fn without_a_kubelet_nothing_says_that_it_starts_or_runs() {
+    let node = Node::new();
+    let scene = Scene::without_kubelet(&node);
+    let command = patient_reload(&scene, "");
+    let upgrade = scene.start_upgrade("--wait 300ms", &command);
+    scene.wait_for_file("begun");
+    upgrade.signal(SIGTERM);
+    let run = upgrade.finish().exits(5);
+    run.stderr_has(&["2 pods not restored:"])
+        .stdout_has(&["0 of 2 pods restored"])
+        .lacks("dockershim")
+        .lacks("is about to start")
+        .lacks("kubelet is")
+        .lacks("resumed kubelet")
+        .lacks("no unit found");
+    let run = scene.upgrade("--wait 300ms --no-pause --force", "true");
+    run.lacks("kubelet: is not paused");
+}
+
 #[test]
 fn during_the_wait_for_the_nic_a_signal_ends_the_wait_and_kubelet_runs() {
     let node = Node::new();

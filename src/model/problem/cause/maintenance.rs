@@ -82,10 +82,12 @@ causes! {
         NotStarted { error: String } => CommandFailed,
         NotInPath => NotFound,
         NotAProgram { error: String } => NotFound,
+        TimedOut { limit: Duration } => CommandFailed,
+        NotEnded { limit: Duration } => CommandFailed,
         EndUnknown => CommandFailed,
         InterruptedUnchanged => Interrupted,
         InterruptedBefore => Interrupted,
-        Interrupted => Interrupted,
+        Interrupted { signal: &'static str, is_rollback: bool, restored: usize, pods: usize } => Interrupted,
         InterruptedRestore => Interrupted,
         InterruptedRepair => Interrupted,
         InterruptedRebuildCheck => Interrupted,
@@ -109,6 +111,7 @@ causes! {
     HookCause {
         BeforeFailed { cause: CommandCause } => CommandFailed,
         AfterFailed { cause: CommandCause } => CommandFailed,
+        AfterTimedOut { limit: Duration } => CommandFailed,
     }
 }
 
@@ -120,8 +123,21 @@ causes! {
         PodsLost { lost: usize, allowed: usize } => RolledBack,
         AlreadyRan => RolledBack,
         Failed { cause: CommandCause } => CommandFailed,
-        Interrupted => Interrupted,
+        Useless { cause: Option<CommandCause> } => RolledBack,
         NotRun => Interrupted,
+    }
+}
+
+impl RollbackCause {
+    /// Whether it is about a rollback that ran in this process.
+    pub(crate) fn is_of_run(&self) -> bool {
+        match self {
+            Self::NicMissing { .. }
+            | Self::NoCarrier { .. }
+            | Self::PodsLost { .. }
+            | Self::Failed { .. } => true,
+            Self::AlreadyRan | Self::Useless { .. } | Self::NotRun => false,
+        }
     }
 }
 
