@@ -170,7 +170,10 @@ pub enum Command {
     /// correct. It reports "restored" only after it has read the state back from the kernel.
     #[command(after_help = examples::RESTORE)]
     Restore(RestoreArgs),
-    /// Probe the gateways of every pod from inside the pod, and those of the host, by ARP or neighbour discovery
+    /// Check from inside every pod, and from the host, that packets get to the gateways and beyond
+    ///
+    /// The kernel must have an address to send from and routes that refuse no packet, and the gateway must answer: to ARP or
+    /// neighbour discovery, or to a ping.
     #[command(after_help = examples::VERIFY)]
     Verify(VerifyArgs),
     /// Check whether every running pod could be restored now, for cron and monitoring

@@ -1,8 +1,9 @@
 //! The gateways of the host itself: without them the pods may work on a node that cannot be logged in to.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
-use super::probe::{Prober, Question};
+use super::question::{Prober, Question, Questions};
 use crate::model::{IfName, LinkKind, NetState, Route};
 use crate::plan::link::diff::closure;
 
@@ -30,15 +31,14 @@ pub(super) struct Scope<'a> {
 impl Scope<'_> {
     /// The default gateways, and the gateways on links that a restore brings back: those that the host has now, and
     /// those that it should have by its record.
-    pub(super) fn questions(&self) -> Vec<Question> {
+    pub(super) fn questions(&self, router: Option<(IpAddr, IfName)>) -> Vec<Question> {
         let links = self.links();
-        let mut questions = Vec::new();
+        let mut questions = Questions::new(Prober::Host, self.now, self.recorded);
         let mut add = |route: &Route, name_now: &dyn Fn(&IfName) -> IfName| {
             for (gateway, dev) in route.gateways() {
                 let is_wanted = route.is_default() || links.contains(dev);
                 if is_wanted && self.has_neighbours(dev) {
-                    let hop = (gateway, &name_now(dev));
-                    super::add(&mut questions, Prober::Host, hop, self.now);
+                    questions.add(gateway, &name_now(dev), dev, route);
                 }
             }
         };
@@ -48,7 +48,8 @@ impl Scope<'_> {
         for route in self.recorded.iter().flat_map(|state| &state.routes) {
             add(route, &|dev| self.name_now(dev));
         }
-        questions
+        questions.add_router(router.filter(|(_, dev)| self.has_neighbours(dev)));
+        questions.finish()
     }
 
     /// The links that a restore brings back, by their recorded and their present names.

@@ -3,8 +3,12 @@
 mod host;
 mod names;
 mod probe;
+mod question;
 mod recorded;
+mod rules;
 pub mod targets;
+mod trial;
+mod way;
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -13,19 +17,21 @@ use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 
-use self::probe::{ProbeAnswer, Prober, Question};
+use self::question::{Prober, Question, Questions};
 use self::recorded::Recorded;
 use self::targets::{Queries, TargetAnswers, VerifyTarget};
+use self::trial::ProbeAnswer;
 use crate::inventory::observe::Pod;
 use crate::inventory::pods::observe_reach;
 use crate::inventory::{Inventory, cannot_observe, private};
 use crate::kernel::Error;
+use crate::kernel::state::{self, Reach};
 use crate::matching::Selection;
 use crate::model::net::stack;
 use crate::model::pod::empty::needs_none;
 use crate::model::problem::{GatewayCause, MatchingCause};
 use crate::model::{
-    GatewayAnswer, IfName, NetState, NodeIdentity, NodeState, PodId, PodSummary, Problem, Route,
+    GatewayAnswer, IfName, NetState, NodeIdentity, NodeState, PodId, PodSummary, Problem,
     StackLink, TargetAnswer, interfaces,
 };
 use crate::progress::{Listener, Progress, Stage};
@@ -138,7 +144,8 @@ pub(crate) fn verify(
         under_pods,
         all_devices: selection.is_everything(),
     };
-    questions.extend(scope.questions());
+    let router = state::router(&mut inventory.host.socket, scope.now);
+    questions.extend(scope.questions(router.unwrap_or_default()));
     progress.notice(Progress::Phase(Stage::ProbingGateways, questions.len()));
     let asking: Vec<usize> = (0..inventory.pods.len())
         .filter(|at| !without_network.contains(at))
@@ -224,7 +231,7 @@ fn survey(
     problems: &mut Vec<Problem>,
 ) -> ProbePlan {
     let states = observe_reach(&mut inventory.pods, &inventory.host);
-    let is_bare = |state: &NetState| state.links_but_loopback().next().is_none();
+    let is_bare = |reach: &Reach| reach.state.links_but_loopback().next().is_none();
     let bare: Vec<bool> = states
         .iter()
         .map(|state| state.as_ref().is_ok_and(is_bare))
@@ -242,11 +249,11 @@ fn survey(
         let then = recorded.about(&inventory.node, pod);
         survey.stands_on(then.map(|extension| extension.stack.as_slice()));
         let problem = match state {
-            Ok(state) => {
+            Ok(Reach { state, router }) => {
                 verified.pod.interfaces = interfaces(&state);
                 let then_state = then.map(|extension| &extension.state);
                 survey.stands_on([&*stack::under(&state, &inventory.host.state)]);
-                let gateways = gateways(Prober::Pod(at), &state, then_state);
+                let gateways = gateways(Prober::Pod(at), &state, then_state, router);
                 survey.questions.extend(gateways);
                 let is_bare = bare[at];
                 let known = node.and_then(|node| node.empty(&pod.identity));
@@ -279,29 +286,21 @@ impl ProbePlan {
 }
 
 /// The gateways that the pod has now, and those that it should have by its checkpoint.
-fn gateways(place: Prober, now: &NetState, then: Option<&NetState>) -> Vec<Question> {
-    let mut questions: Vec<Question> = Vec::new();
+fn gateways(
+    place: Prober,
+    now: &NetState,
+    then: Option<&NetState>,
+    router: Option<(IpAddr, IfName)>,
+) -> Vec<Question> {
+    let mut questions = Questions::new(place, now, then);
     let before = then.iter().flat_map(|state| &state.routes);
-    for (gateway, dev) in now.routes.iter().chain(before).flat_map(Route::gateways) {
-        add(&mut questions, place, (gateway, dev), now);
+    for route in now.routes.iter().chain(before) {
+        for (gateway, dev) in route.gateways() {
+            questions.add(gateway, dev, dev, route);
+        }
     }
-    questions
-}
-
-/// Adds a gateway, once.
-fn add(questions: &mut Vec<Question>, place: Prober, hop: (IpAddr, &IfName), now: &NetState) {
-    let (gateway, dev) = hop;
-    if !questions
-        .iter()
-        .any(|known| known.gateway == gateway && known.dev == *dev)
-    {
-        questions.push(Question {
-            place,
-            dev: dev.clone(),
-            gateway,
-            index: now.link(dev).map(|link| link.index),
-        });
-    }
+    questions.add_router(router);
+    questions.finish()
 }
 
 impl VerifiedPod {
@@ -381,6 +380,7 @@ impl Answers {
             ProbeAnswer::Refused(errno) => Some(GatewayCause::CannotProbe {
                 error: Error::from(errno).to_string(),
             }),
+            ProbeAnswer::Blocked(obstacle) => Some(obstacle.cause(question)),
             ProbeAnswer::NoInterface => Some(GatewayCause::InterfaceMissing),
         };
         self.state = self.state.max(state);

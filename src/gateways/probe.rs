@@ -1,85 +1,17 @@
-//! Probes gateways from inside the pods, and from the host.
-//!
-//! netfix makes the kernel resolve the gateway in the namespace: it sends ARP (RFC 826) or neighbour solicitations
-//! (RFC 4861) from the interface, with its MAC and address, and reports when the answer came. A packet socket would cost an
-//! RCU grace period per pod when it is closed.
+//! Probes gateways from inside the pods, and from the host, all side by side.
 
-use std::net::IpAddr;
 use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
+use super::question::{Prober, Question};
+use super::trial::{GatewayProbe, ProbeAnswer};
 use crate::inventory::observe::Pod;
 use crate::inventory::{Inventory, visit};
-use crate::kernel::address::neighbour_probe::{self, NeighbourEntry, NeighbourEvent};
+use crate::kernel::address::neighbour_probe;
 use crate::kernel::{Error, Socket};
-use crate::model::{IfName, Mac};
-
-/// The namespace from which a gateway is probed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Prober {
-    Host,
-    /// Which of the pods.
-    Pod(usize),
-}
-
-/// A gateway that a pod or the host has or had.
-#[derive(Debug)]
-pub(super) struct Question {
-    pub place: Prober,
-    pub dev: IfName,
-    pub gateway: IpAddr,
-    /// The interface's index; `None` when the namespace does not have it now.
-    pub index: Option<u32>,
-}
-
-/// The answer to a question.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ProbeAnswer {
-    /// It answered, after so long, with this hardware address.
-    Reachable {
-        /// From the request to the answer; `None` when it is not known which request was answered.
-        rtt: Option<Duration>,
-        /// The hardware address of the answer.
-        lladdr: Option<Mac>,
-        /// When the first answer came.
-        at: Instant,
-    },
-    /// It did not answer in time.
-    Silent,
-    /// It is a permanent neighbour, so the kernel does not probe it.
-    Static,
-    /// The kernel refused the probe.
-    Refused(nix::errno::Errno),
-    /// The namespace does not have the interface.
-    NoInterface,
-}
-
-struct GatewayProbe<'a> {
-    question: &'a Question,
-    since: Instant,
-    answer: Option<ProbeAnswer>,
-    /// It answered late, to an unknown one of several requests; it is probed once more.
-    late: Option<ProbeAnswer>,
-    /// Whether the kernel's entry was made for the probe.
-    is_own: bool,
-}
-
-impl<'a> GatewayProbe<'a> {
-    fn new(question: &'a Question) -> Self {
-        Self {
-            answer: question.index.is_none().then_some(ProbeAnswer::NoInterface),
-            question,
-            since: Instant::now(),
-            late: None,
-            is_own: false,
-        }
-    }
-}
-
-/// The kernel repeats an unanswered request after this long (`retrans_time_ms`).
-const RETRANSMIT: Duration = Duration::from_secs(1);
 
 /// Probes all gateways, those of as many pods at once as can be open; the answers are in the order of the questions. Fails
 /// when a socket cannot be opened or fails; single refusals are answers.
@@ -111,10 +43,7 @@ fn probe_at_once(
     let heard = hear(inventory, &mut probes, timeout);
     forget(inventory, &probes);
     heard?;
-    Ok(probes
-        .into_iter()
-        .map(|probe| probe.answer.or(probe.late).unwrap_or(ProbeAnswer::Silent))
-        .collect())
+    Ok(probes.into_iter().map(GatewayProbe::outcome).collect())
 }
 
 /// Sends requests, and takes answers until the last request has had its time, or until all have come.
@@ -127,7 +56,7 @@ fn hear(
     /// answers must not wait for that.
     const AT_ONCE: usize = 64;
     let mut listeners = Vec::new();
-    let mut begin = 0;
+    let (mut begin, spare) = (0, AtomicUsize::new(spare(probes)));
     while begin < probes.len() {
         let most = (begin + AT_ONCE).min(probes.len());
         let last = probes[most - 1].question.place;
@@ -136,15 +65,27 @@ fn hear(
             + rest
                 .take_while(|probe| probe.question.place == last)
                 .count();
-        start_some(inventory, &mut probes[begin..end], &mut listeners)?;
+        start_some(inventory, &mut probes[begin..end], &mut listeners, &spare)?;
         take_answers(inventory, probes, &mut listeners, Instant::now())?;
         begin = end;
     }
     let deadline = Instant::now() + timeout;
-    while probes.iter().any(|probe| probe.answer.is_none()) && Instant::now() < deadline {
-        take_answers(inventory, probes, &mut listeners, deadline)?;
+    while probes.iter().any(GatewayProbe::is_open) && Instant::now() < deadline {
+        let next = probes.iter().filter_map(GatewayProbe::next).min();
+        let until = next.map_or(deadline, |next| next.min(deadline));
+        take_answers(inventory, probes, &mut listeners, until)?;
+        let now = Instant::now();
+        let due = |probe: &&mut GatewayProbe<'_>| probe.next().is_some_and(|next| next <= now);
+        for probe in probes.iter_mut().filter(due) {
+            probe.repeat(socket(inventory, probe.question.place)?)?;
+        }
     }
     Ok(())
+}
+
+/// How many sockets for pings may be open beside those that the probes need anyway.
+fn spare(probes: &[GatewayProbe<'_>]) -> usize {
+    visit::room_for(1).saturating_sub(probes.len())
 }
 
 /// Takes the answers that are there, or waits for one.
@@ -154,11 +95,22 @@ fn take_answers(
     listeners: &mut [(Prober, Socket)],
     until: Instant,
 ) -> Result<(), Error> {
-    for at in ready(listeners, until)? {
+    let (of_kernel, pings) = ready(listeners, probes, until)?;
+    for at in of_kernel {
         let (place, listener) = &mut listeners[at];
         for event in neighbour_probe::events(listener)? {
-            take(*place, event, probes, inventory)?;
+            let is_meant = |probe: &&mut GatewayProbe<'_>| {
+                probe.question.place == *place && probe.is_about(&event)
+            };
+            // Over different links, the same neighbour may be meant more than once.
+            for probe in probes.iter_mut().filter(is_meant) {
+                probe.take(&event, socket(inventory, *place)?)?;
+            }
         }
+    }
+    for at in pings {
+        let place = probes[at].question.place;
+        probes[at].take_ping(socket(inventory, place)?)?;
     }
     Ok(())
 }
@@ -181,13 +133,21 @@ fn start_some(
     inventory: &mut Inventory,
     probes: &mut [GatewayProbe<'_>],
     listeners: &mut Vec<(Prober, Socket)>,
+    spare: &AtomicUsize,
 ) -> Result<(), Error> {
+    let begin = |socket: &mut Socket, probes: &mut [GatewayProbe<'_>]| {
+        for (at, probe) in probes.iter_mut().enumerate() {
+            let is_granted = at < PINGS && take_one(spare);
+            probe.begin(socket, is_granted)?;
+        }
+        Ok::<_, Error>(())
+    };
     let Inventory { host, pods, .. } = inventory;
     let mut pods = pods.iter_mut().enumerate();
     let mut of_pods = Vec::new();
     for of_place in probes.chunk_by_mut(|a, b| a.question.place == b.question.place) {
         let place = of_place[0].question.place;
-        if of_place.iter().all(|probe| probe.answer.is_some()) {
+        if !of_place.iter().any(GatewayProbe::is_open) {
             continue;
         }
         match place {
@@ -199,18 +159,14 @@ fn start_some(
             // This thread is in the host's namespace.
             Prober::Host => {
                 listeners.push((place, neighbour_probe::subscribe()?));
-                for probe in of_place {
-                    start(&mut host.socket, probe)?;
-                }
+                begin(&mut host.socket, of_place)?;
             }
         }
     }
     let (places, mut of_pods): (Vec<Prober>, Vec<OfPod<'_, '_>>) = of_pods.into_iter().unzip();
     let started = visit::hold(&mut of_pods, |one| {
         let listener = neighbour_probe::subscribe()?;
-        for probe in &mut *one.probes {
-            start(one.pod.socket()?, probe)?;
-        }
+        begin(one.pod.socket()?, one.probes)?;
         Ok(listener)
     });
     for ((place, started), of_pod) in places.into_iter().zip(started).zip(of_pods) {
@@ -220,7 +176,7 @@ fn start_some(
             (Err(error), probes) => {
                 let errno = error.errno().unwrap_or(nix::errno::Errno::EIO);
                 for probe in probes {
-                    probe.answer.get_or_insert(ProbeAnswer::Refused(errno));
+                    probe.fail(ProbeAnswer::Refused(errno));
                 }
             }
         }
@@ -228,11 +184,21 @@ fn start_some(
     Ok(())
 }
 
+/// How many gateways of one namespace are pinged: each costs a socket.
+const PINGS: usize = 8;
+
+/// Takes one of what is left.
+fn take_one(left: &AtomicUsize) -> bool {
+    let less = |left: usize| left.checked_sub(1);
+    left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less)
+        .is_ok()
+}
+
 /// Removes the entries that were made for the probe: the kernel never does.
 fn forget(inventory: &mut Inventory, probes: &[GatewayProbe<'_>]) {
-    for probe in probes.iter().filter(|probe| probe.is_own) {
+    for probe in probes {
         let Question { place, gateway, .. } = *probe.question;
-        if let (Some(index), Ok(socket)) = (probe.question.index, socket(inventory, place)) {
+        if let (Some(index), Ok(socket)) = (probe.made_entry(), socket(inventory, place)) {
             // One that is left serves the pod as any other.
             let _ = socket.run_one(neighbour_probe::forget(index, gateway));
         }
@@ -247,90 +213,37 @@ fn socket(inventory: &mut Inventory, place: Prober) -> Result<&mut Socket, Error
     }
 }
 
-/// Makes the kernel probe: with a new entry where it has none, else again.
-fn start(socket: &mut Socket, probe: &mut GatewayProbe<'_>) -> Result<(), Error> {
-    let gateway = probe.question.gateway;
-    let Some(index) = probe.question.index else {
-        return Ok(());
-    };
-    let request = match neighbour_probe::lookup(socket, index, gateway)? {
-        NeighbourEntry::Static => {
-            probe.answer = Some(ProbeAnswer::Static);
-            return Ok(());
-        }
-        NeighbourEntry::Unknown => {
-            probe.is_own = true;
-            neighbour_probe::resolve(index, gateway)
-        }
-        NeighbourEntry::Known => neighbour_probe::reprobe(index, gateway),
-    };
-    probe.since = Instant::now();
-    if let Err(errno) = socket.run_one(request)? {
-        probe.answer = Some(ProbeAnswer::Refused(errno));
-    }
-    Ok(())
-}
-
-fn take(
-    place: Prober,
-    event: NeighbourEvent,
-    probes: &mut [GatewayProbe<'_>],
-    inventory: &mut Inventory,
-) -> Result<(), Error> {
-    let Some(probe) = probes.iter_mut().find(|probe| {
-        let question = probe.question;
-        question.place == place
-            && question.index == Some(event.index)
-            && question.gateway == event.dst
-            && probe.answer.is_none()
-    }) else {
-        return Ok(());
-    };
-    if event.reachable {
-        let rtt = probe.since.elapsed();
-        let before = match probe.late {
-            Some(ProbeAnswer::Reachable { at, .. }) => Some(at),
-            _ => None,
-        };
-        let at = before.unwrap_or_else(Instant::now);
-        let answer = |rtt| {
-            Some(ProbeAnswer::Reachable {
-                rtt,
-                lladdr: event.lladdr,
-                at,
-            })
-        };
-        if rtt < RETRANSMIT {
-            probe.answer = answer(Some(rtt));
-        } else {
-            probe.late = answer(None);
-            start(socket(inventory, place)?, probe)?;
-        }
-    } else if event.failed {
-        // The kernel gives up after three requests; an IPv6 address in duplicate detection needs longer.
-        start(socket(inventory, place)?, probe)?;
-    }
-    Ok(())
-}
-
-/// The numbers of the listeners with events; none when the deadline came first.
-fn ready(listeners: &[(Prober, Socket)], deadline: Instant) -> Result<Vec<usize>, Error> {
+/// The numbers of the listeners with events, and of the probes with an answer to a ping; none when the deadline came first.
+fn ready(
+    listeners: &[(Prober, Socket)],
+    probes: &[GatewayProbe<'_>],
+    deadline: Instant,
+) -> Result<(Vec<usize>, Vec<usize>), Error> {
     let left = deadline.saturating_duration_since(Instant::now());
     // Rounded up, so that the last millisecond is not spent in a busy loop.
     let timeout =
         PollTimeout::try_from(left + Duration::from_millis(1)).unwrap_or(PollTimeout::MAX);
-    let mut fds: Vec<_> = listeners
-        .iter()
-        .map(|(_, s)| PollFd::new(s.as_fd(), PollFlags::POLLIN))
+    let pings = probes.iter().enumerate();
+    let pings: Vec<_> = pings
+        .filter_map(|(at, probe)| Some((at, probe.ping()?)))
+        .collect();
+    let kernel = listeners.iter().map(|(_, socket)| socket.as_fd());
+    let mut fds: Vec<_> = kernel
+        .chain(pings.iter().map(|(_, ping)| ping.as_fd()))
+        .map(|fd| PollFd::new(fd, PollFlags::POLLIN))
         .collect();
     match poll(&mut fds, timeout) {
         Ok(_) | Err(nix::errno::Errno::EINTR) => {}
         Err(errno) => return Err(errno.into()),
     }
-    Ok(fds
-        .iter()
-        .enumerate()
-        .filter(|(_, fd)| fd.revents().is_some_and(|events| !events.is_empty()))
-        .map(|(at, _)| at)
-        .collect())
+    let is_ready = |fd: &PollFd<'_>| fd.revents().is_some_and(|events| !events.is_empty());
+    let (of_kernel, of_pings) = fds.split_at(listeners.len());
+    let of_kernel = of_kernel.iter().enumerate();
+    let of_kernel = of_kernel.filter(|(_, fd)| is_ready(fd));
+    let of_pings = of_pings.iter().zip(&pings);
+    let of_pings = of_pings.filter(|(fd, _)| is_ready(fd));
+    Ok((
+        of_kernel.map(|(at, _)| at).collect(),
+        of_pings.map(|(_, (at, _))| *at).collect(),
+    ))
 }

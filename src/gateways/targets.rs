@@ -238,7 +238,7 @@ fn refused(error: impl Into<io::Error>) -> GatewayCause {
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "any number will do")]
-fn process_id() -> u16 {
+pub(super) fn process_id() -> u16 {
     std::process::id() as u16
 }
 

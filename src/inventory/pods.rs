@@ -6,6 +6,7 @@ use crate::inventory::visit::visit;
 use crate::kernel::conf::sysfs;
 use crate::kernel::dump::HostView;
 use crate::kernel::netns::nsid::HostId;
+use crate::kernel::state::Reach;
 use crate::kernel::{Error, Socket, ifreq, netns, state};
 use crate::model::problem::InventoryCause;
 use crate::model::{Link, NetState, NetnsIdentity, Problem};
@@ -83,8 +84,17 @@ pub fn observe_claims(pods: &mut [Pod], host: &Host) -> Vec<Result<NetState, Err
 }
 
 /// Reads what decides where every pod's packets go, side by side: its links, addresses and routes.
-pub fn observe_reach(pods: &mut [Pod], host: &Host) -> Vec<Result<NetState, Error>> {
-    observe_part(pods, host, state::links_addresses_and_routes)
+pub fn observe_reach(pods: &mut [Pod], host: &Host) -> Vec<Result<Reach, Error>> {
+    visit(pods, |pod| {
+        let state = pod.read(host, |socket, view| {
+            state::links_addresses_and_routes(socket, Some(view))
+        })?;
+        let router = state::router(pod.socket()?, &state)?;
+        Ok(Reach { state, router })
+    })
+    .into_iter()
+    .map(|reach| reach?)
+    .collect()
 }
 
 fn observe_part(

@@ -6,8 +6,8 @@
 use crate::inventory::observe::Pod;
 use crate::kernel::{Error, netns};
 
-/// A namespace, a socket in it, and one more that listens.
-const FILES_OF_POD: usize = 3;
+/// A namespace, a socket in it, one more that listens, and one for pings.
+const FILES_OF_POD: usize = 4;
 /// For everything else that netfix opens: sockets of runtimes, D-Bus and journald, files, scratch.
 const RESERVE: usize = 24;
 

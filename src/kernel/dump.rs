@@ -252,10 +252,8 @@ pub(super) fn nexthops_in(
     nexthops
 }
 
-pub(super) fn rules(
-    socket: &mut Socket,
-    unsupported: &mut Vec<String>,
-) -> Result<Vec<Rule>, Error> {
+/// The rules of the socket's namespace; the calling thread must be inside it.
+pub fn rules(socket: &mut Socket, unsupported: &mut Vec<String>) -> Result<Vec<Rule>, Error> {
     let request = RouteNetlinkMessage::GetRule(RuleMessage::default());
     Ok(rules_in(whole(socket, request)?, unsupported))
 }

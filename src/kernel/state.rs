@@ -1,12 +1,17 @@
 //! What a namespace holds, from all its tables or some, its settings and its qdiscs.
 
+use std::net::{IpAddr, Ipv6Addr};
+
 use super::dump::{self, HostView};
 use super::{Error, Socket, traffic};
 use crate::kernel::address::connected;
 use crate::kernel::conf::{ntable, sysctl};
 use crate::kernel::link::multicast;
+use crate::kernel::route::lookup::{Selector, lookup};
+use crate::model::net::address::Maker;
 use crate::model::net::link::sysctl::Sysctls;
-use crate::model::{Link, LinkKind, NetState};
+use crate::model::net::route::{PROTOCOL_RA, TABLE_MAIN};
+use crate::model::{Address, IfName, Link, LinkKind, NetState};
 
 /// What to read besides links, addresses, routes, rules and settings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -134,13 +139,57 @@ pub fn with_addresses(socket: &mut Socket, links: NetState) -> Result<NetState, 
     Ok(state)
 }
 
+/// What decides where packets of a namespace go.
+#[derive(Debug, Default)]
+pub struct Reach {
+    /// Its links, addresses and routes; its rules, if other tables than `main` have gateways.
+    pub state: NetState,
+    /// The router that IPv6 uses, with the link: it may have come with an advertisement.
+    pub router: Option<(IpAddr, IfName)>,
+}
+
 /// The links, addresses and routes alone: what the namespace reaches.
 pub fn links_addresses_and_routes(
     socket: &mut Socket,
     host: Option<HostView<'_>>,
 ) -> Result<NetState, Error> {
     let state = links(socket, host)?;
-    addresses_and_routes(socket, state)
+    let mut state = addresses_and_routes(socket, state)?;
+    let mut routes = state.routes.iter();
+    if routes.any(|route| route.nature().1 != TABLE_MAIN && !route.gateways().is_empty()) {
+        state.rules = dump::rules(socket, &mut state.unsupported)?;
+    }
+    Ok(state)
+}
+
+/// The router that IPv6 uses for other networks.
+pub fn router(socket: &mut Socket, state: &NetState) -> Result<Option<(IpAddr, IfName)>, Error> {
+    /// An address of no machine, outside of all that is documentation or local: only a default route leads there.
+    const ELSEWHERE: Ipv6Addr = Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 1);
+    let is_advertised = |address: &Address| address.maker == Maker::Network;
+    let has_ipv6 = |address: &Address| address.local.is_ipv6() && !address.local.is_loopback();
+    if !state.addresses.iter().any(has_ipv6) {
+        return Ok(None);
+    }
+    let found = match lookup(socket, ELSEWHERE.into(), Selector::default())? {
+        Ok(found) => found,
+        // A rule can refuse packets that a router would take.
+        Err(_) if state.addresses.iter().any(is_advertised) => {
+            let names = dump::by_index(&state.links);
+            let routes = dump::routes(socket, &names, &mut Vec::new())?;
+            let mut routers = routes
+                .iter()
+                .filter(|route| route.is_default() && route.nature().2 == PROTOCOL_RA);
+            let hop = routers.find_map(|route| route.gateways().into_iter().next());
+            return Ok(hop.map(|(gateway, dev)| (gateway, dev.clone())));
+        }
+        Err(_) => return Ok(None),
+    };
+    let hop = found.gateway.zip(found.index);
+    Ok(hop.and_then(|(gateway, index)| {
+        let link = state.links.iter().find(|link| link.index == index)?;
+        Some((gateway, link.name.clone()))
+    }))
 }
 
 /// How often addresses and routes are read, at most, where an address lacks a route.

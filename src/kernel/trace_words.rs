@@ -33,6 +33,9 @@ pub(super) fn content(message: &RouteNetlinkMessage) -> String {
         Message::NewRoute(message) | Message::DelRoute(message) => {
             object_words(route::parse(message, if_name))
         }
+        Message::GetRoute(message) if !message.attributes.is_empty() => {
+            object_words(route::parse(message, if_name))
+        }
         Message::NewRule(message) | Message::DelRule(message) => {
             object_words(rule::parse(message.clone()))
         }

@@ -41,7 +41,7 @@ impl Answered<'_> {
         match (self.reachable, self.rtt_us) {
             (Some(true), Some(us)) => round_trip(us),
             (Some(true), None) => "answers".to_owned(),
-            (Some(false), _) => "no answer".to_owned(),
+            (Some(false), _) => "unreachable".to_owned(),
             (None, _) => "not probed".to_owned(),
         }
     }

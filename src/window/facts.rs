@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::mem;
 
 use crate::clock;
-use crate::gateways::{Unanswered, Verified};
+use crate::gateways::{Unanswered, Verified, VerifiedPod};
 use crate::inventory::{node, procfs};
 use crate::model::checkpoint::Extension;
-use crate::model::problem::{GatewayCause, WindowCause};
+use crate::model::problem::WindowCause;
 use crate::model::window::{Phase, PhaseName, SCHEMA, WindowPod};
-use crate::model::{Code, IfName, PodId, Problem, State, Window};
+use crate::model::{Code, GatewayAnswer, IfName, PodId, Problem, State, Window};
 use crate::records::stored::Stored;
 use crate::restore::{RestoreState, Restored};
 
@@ -56,6 +56,32 @@ pub(crate) fn count_bare(pods: &mut Vec<WindowPod>, restored: &Restored) {
         }
     }
     pods.sort_by(|a, b| a.info.id.cmp(&b.info.id));
+}
+
+/// What a pod's gateways and targets answered in a window that began then. Its outage ends with the first answer, and only where its
+/// network is back: all of it, and no gateway silent that answered before.
+pub(crate) fn take_answers(
+    pod: &mut WindowPod,
+    found: &VerifiedPod,
+    began: u64,
+    silent: &[Silence],
+) {
+    let first = found.answers.first.map(clock::boottime_of);
+    let first = first.map(|first| first.saturating_sub(began));
+    pod.after = Some(found.pod.interfaces.clone());
+    pod.gateways.clone_from(&found.answers.gateways);
+    pod.targets.clone_from(&found.targets);
+    let is_new = |one: &GatewayAnswer| !silent.iter().any(|silence| silence.is_of(pod, one));
+    let mut deaf = pod.gateways.iter();
+    let is_deaf = deaf.any(|one| one.reachable == Some(false) && is_new(one));
+    pod.answered = pod.answered.or(first).filter(|_| !is_deaf);
+    reopen_outage(pod);
+}
+
+/// The outage of a pod that is not restored has no end.
+pub(crate) fn reopen_outage(pod: &mut WindowPod) {
+    let is_lost = |state: State| !state.is_good() && state != State::Unknown;
+    pod.answered = pod.answered.filter(|_| !pod.state.is_some_and(is_lost));
 }
 
 /// Whether links may have been lost after the netfix that watched for it was killed.
@@ -107,25 +133,23 @@ enum SilenceKind {
 
 impl Silence {
     pub(crate) fn of(unanswered: &Unanswered) -> Self {
-        let kind = match unanswered.cause {
-            GatewayCause::NoAnswer { .. }
-            | GatewayCause::CannotProbe { .. }
-            | GatewayCause::InterfaceMissing
-            | GatewayCause::ProbeFailed { .. } => SilenceKind::Gateway,
-            GatewayCause::PermanentNeighbour | GatewayCause::NoMemory { .. } => {
-                SilenceKind::NotProbed
-            }
-            GatewayCause::TargetSilent { .. }
-            | GatewayCause::TargetRefused { .. }
-            | GatewayCause::NameNotFound
-            | GatewayCause::NameUnresolved { .. }
-            | GatewayCause::NameWithoutProcess => SilenceKind::Target,
+        let kind = match unanswered.cause.code() {
+            Code::GatewayUnknown => SilenceKind::NotProbed,
+            Code::TargetUnreachable => SilenceKind::Target,
+            _ => SilenceKind::Gateway,
         };
         Self {
             pod: unanswered.pod.clone(),
             object: unanswered.object.clone(),
             kind,
         }
+    }
+
+    /// Whether it is that of this gateway of this pod.
+    fn is_of(&self, pod: &WindowPod, gateway: &GatewayAnswer) -> bool {
+        self.kind == SilenceKind::Gateway
+            && self.pod.as_ref() == Some(&pod.info.id)
+            && self.object == gateway.title()
     }
 
     /// From the record of an open window, which has no other warnings with these codes.

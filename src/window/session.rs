@@ -234,6 +234,7 @@ impl WindowSession {
             if let Some(left) = all.find(|left| left.pod.info.id == pod.info.id) {
                 pod.steps += left.done.len();
                 pod.state = Some(left.state.after(pod.steps > 0).into());
+                facts::reopen_outage(pod);
             }
         }
     }
@@ -245,18 +246,15 @@ impl WindowSession {
 
     /// Each pod's interfaces, and what its gateways and targets answered.
     pub(crate) fn note_verified(&mut self, verified: &Verified) {
-        let began = self.window.started_boottime;
+        let (began, silent) = (
+            self.window.started_boottime,
+            Silence::all_recorded(&self.window),
+        );
         for found in &verified.pods {
             let mut pods = self.window.pods.iter_mut();
-            let Some(pod) = pods.find(|pod| pod.info.id == found.pod.info.id) else {
-                continue;
-            };
-            let first = found.answers.first.map(clock::boottime_of);
-            let first = first.map(|first| first.saturating_sub(began));
-            pod.answered = pod.answered.or(first);
-            pod.after = Some(found.pod.interfaces.clone());
-            pod.gateways.clone_from(&found.answers.gateways);
-            pod.targets.clone_from(&found.targets);
+            if let Some(pod) = pods.find(|pod| pod.info.id == found.pod.info.id) {
+                facts::take_answers(pod, found, began, &silent);
+            }
         }
     }
 
@@ -268,6 +266,7 @@ impl WindowSession {
                 State::InSync if pod.steps > 0 => State::Restored,
                 state => *state,
             });
+            facts::reopen_outage(pod);
         }
     }
 

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::Once;
 
 pub const CNI_MACVLAN: &str = "/usr/lib/cni/macvlan";
-const NEEDED: [&str; 19] = [
+const NEEDED: [&str; 20] = [
     "ip",
     "tc",
     "bridge",
@@ -27,6 +27,7 @@ const NEEDED: [&str; 19] = [
     "fish",
     "zsh",
     "script",
+    "iptables",
 ];
 
 /// Fails a test that cannot run, with the list of missing tools: such a test must never pass.

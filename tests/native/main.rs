@@ -56,6 +56,7 @@ mod monitoring;
 mod names;
 mod opened;
 mod output;
+mod own_packets;
 mod panics;
 mod partial;
 mod private;

@@ -70,6 +70,15 @@ pub fn lookup(socket: &mut Socket, index: u32, dst: IpAddr) -> Result<NeighbourE
     })
 }
 
+/// The hardware address of a neighbour, where the kernel has one.
+pub fn known_mac(socket: &mut Socket, index: u32, dst: IpAddr) -> Result<Option<Mac>, Error> {
+    match socket.get(RouteNetlinkMessage::GetNeighbour(entry(index, dst))) {
+        Ok(RouteNetlinkMessage::NewNeighbour(found)) => Ok(lladdr(&found)),
+        Ok(_) | Err(Error::Kernel(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// The state of an entry in the list of the interface: kernels before 5.0 answer for no single one.
 fn listed(socket: &mut Socket, index: u32, dst: IpAddr) -> Result<Option<NeighbourState>, Error> {
     let mut request = entry(index, dst);

@@ -2,19 +2,25 @@
 //!
 //! Raw sockets: `net.ipv4.ping_group_range` of a pod usually allows the unprivileged ones to no user, root included.
 
+use std::ffi::OsStr;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use etherparse::{IcmpEchoHeader, Icmpv4Header, Icmpv4Type, Icmpv6Header, Icmpv6Type};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::sockopt::{BindToDevice, Mark};
 use nix::sys::socket::{
-    AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrStorage, connect, recv,
-    send, socket,
+    AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrStorage, bind, connect,
+    recv, send, setsockopt, socket,
 };
+
+use crate::kernel::route::lookup::Selector;
+use crate::model::IfName;
 
 /// Between two requests, as ping(8).
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -45,28 +51,99 @@ pub fn echo(to: IpAddr, id: u16, deadline: Instant) -> io::Result<Option<Duratio
 
 /// One request, from a socket of its own: the kernel chooses the source address for it.
 fn attempt(to: IpAddr, request: (u16, u16), until: Instant) -> io::Result<Option<Duration>> {
-    let (family, protocol) = match to {
-        IpAddr::V4(_) => (AddressFamily::Inet, SockProtocol::Icmp),
-        IpAddr::V6(_) => (AddressFamily::Inet6, SockProtocol::IcmpV6),
-    };
-    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
-    let socket = socket(family, SockType::Raw, flags, protocol)?;
-    let fd = socket.as_raw_fd();
-    // Only packets from that address are received.
-    connect(fd, &SockaddrStorage::from(SocketAddr::new(to, 0)))?;
-    let begin = Instant::now();
-    send(fd, &echo_request(to, request), MsgFlags::empty())?;
-    while wait(&socket, until)? {
-        let mut buffer = [0; 1500];
-        let length = match recv(fd, &mut buffer, MsgFlags::empty()) {
-            Err(Errno::EAGAIN | Errno::EINTR) => continue,
-            length => length?,
-        };
-        if is_answer(to, request, buffer.get(..length).unwrap_or_default()) {
-            return Ok(Some(begin.elapsed()));
+    let mut echo = Echo::open(SocketAddr::new(to, 0), request, None, Selector::default())?;
+    echo.send()?;
+    while wait(&echo.socket, until)? {
+        if let Some(rtt) = echo.receive()? {
+            return Ok(Some(rtt));
         }
     }
     Ok(None)
+}
+
+/// A socket that sends echo requests to one address and hears its answers.
+#[derive(Debug)]
+pub struct Echo {
+    socket: OwnedFd,
+    to: SocketAddr,
+    /// Distinguishes the answers from those to other programs, and to other requests.
+    request: (u16, u16),
+    sent: Instant,
+}
+
+impl Echo {
+    /// Opens it in the calling thread's namespace. `dev` is the link to which the selector binds it.
+    pub fn open(
+        to: SocketAddr,
+        request: (u16, u16),
+        dev: Option<&IfName>,
+        selector: Selector,
+    ) -> io::Result<Self> {
+        let (family, protocol) = match to {
+            SocketAddr::V4(_) => (AddressFamily::Inet, SockProtocol::Icmp),
+            SocketAddr::V6(_) => (AddressFamily::Inet6, SockProtocol::IcmpV6),
+        };
+        let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+        let socket = socket(family, SockType::Raw, flags, protocol)?;
+        if let Some(mark) = selector.mark {
+            setsockopt(&socket, Mark, &mark)?;
+        }
+        if let Some(dev) = dev.filter(|_| selector.bound.is_some()) {
+            let name = OsStr::from_bytes(dev.as_bytes()).to_owned();
+            setsockopt(&socket, BindToDevice, &name)?;
+        }
+        if let Some(source) = selector.source {
+            let source = SockaddrStorage::from(SocketAddr::new(source, 0));
+            bind(socket.as_raw_fd(), &source)?;
+        }
+        Ok(Self {
+            socket,
+            to,
+            request,
+            sent: Instant::now(),
+        })
+    }
+
+    /// Sends a request. The kernel chooses route and source address anew.
+    pub fn send(&mut self) -> io::Result<()> {
+        let fd = self.socket.as_raw_fd();
+        // Only packets from that address are received.
+        connect(fd, &SockaddrStorage::from(self.to))?;
+        self.request.1 = self.request.1.wrapping_add(1);
+        self.sent = Instant::now();
+        let request = echo_request(self.to.ip(), self.request);
+        send(fd, &request, MsgFlags::empty())?;
+        Ok(())
+    }
+
+    /// When the last request was sent.
+    #[must_use]
+    pub fn sent(&self) -> Instant {
+        self.sent
+    }
+
+    /// The round trip, if the last request has its answer. Takes all packets that have arrived.
+    pub fn receive(&mut self) -> io::Result<Option<Duration>> {
+        let mut answer = None;
+        loop {
+            let mut buffer = [0; 1500];
+            let length = match recv(self.socket.as_raw_fd(), &mut buffer, MsgFlags::empty()) {
+                Err(Errno::EAGAIN) => return Ok(answer),
+                Err(Errno::EINTR) => continue,
+                length => length?,
+            };
+            let packet = buffer.get(..length).unwrap_or_default();
+            if is_answer(self.to.ip(), self.request, packet) {
+                answer.get_or_insert(self.sent.elapsed());
+            }
+        }
+    }
+}
+
+impl AsFd for Echo {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
 }
 
 /// Whether the socket has a packet before that moment.

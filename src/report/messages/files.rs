@@ -132,6 +132,8 @@ sentences! {
         Stale { age } => "last verified {age} ago. Run `netfix snapshot`" (age = duration(*age)),
         OriginFormat => "is in the format of i40e_net_fix, which does not have the links under the pod. Run `netfix \
             snapshot`",
+        Lost { what, generation } if matches!(what, LossCause::Addresses | LossCause::FamilyAddresses(_)) => "{what}{held}. \
+            Run `netfix restore`: it adds them, or names the machine that uses one" (held = held(*generation)),
         Lost { what, generation } => "{what}{held}. Run `netfix restore`" (held = held(*generation)),
         HostLost { what, generation } => "{what}{held} on the host. Run `netfix restore`; if the present state is right, \
             run `netfix snapshot --accept host`" (held = held(*generation)),

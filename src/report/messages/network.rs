@@ -164,11 +164,20 @@ sentences! {
 sentences! {
     GatewayCause {
         NoAnswer { timeout } => "no answer within {timeout}" (timeout = duration(*timeout)),
-        PermanentNeighbour => "is a permanent neighbour: the kernel does not probe it",
+        PermanentNeighbour => "no answer to a ping, and its MAC is fixed, so the kernel does not probe it: it may ignore pings",
         NoMemory { error } => "could not be probed: {error}. A full neighbour table does that (`sysctl \
             net.ipv4.neigh.default.gc_thresh3`), whichever namespace fills it. Run `netfix verify` again",
         CannotProbe { error } => "cannot be probed: {error}",
         InterfaceMissing => "cannot be probed: the interface is missing",
+        InterfaceDown => "cannot be probed: the interface is down",
+        NoAddress { address } => "no address to send from: {address} is missing",
+        AddressDuplicate { address } => "no address to send from: another machine has {address} (duplicate address detection)",
+        AddressTentative { address } => "no address to send from: duplicate address detection of {address} has not ended",
+        NotAdvertised { address } => "no router advertises the network of {address} any more",
+        NoRoute { to, error } => "no route to {to} ({error})",
+        RouteRefuses { to, error } => "the route to {to} refuses packets ({error})",
+        RuleRefuses { to, rule, error } => "rule {rule} refuses packets to {to} ({error})",
+        SendRefused { error } => "cannot send packets to it: {error}. A firewall in the namespace does that",
         ProbeFailed { error } => "cannot probe gateways: {error}",
         TargetSilent { timeout } => "no answer within {timeout}" (timeout = duration(*timeout)),
         TargetRefused { error } => "cannot be reached: {error}",

@@ -223,10 +223,10 @@ impl Chart<'_> {
         };
         html! {
             g.lane {
-                title { (name) ": " (outage(pod)) }
+                title { (name) ": " (outage(self.view, pod)) }
                 text.name x=(LEFT - 14) y=(y + 13) text-anchor="end" { (cut(&name, NAME, "…")) }
                 rect class=(class) x=(from) y=(y + 4) width=(width) height="10" rx="2" {}
-                text.length x=(Px(from.0 + width.0).plus(7)) y=(y + 13) { (outage(pod)) }
+                text.length x=(Px(from.0 + width.0).plus(7)) y=(y + 13) { (outage(self.view, pod)) }
             }
         }
     }

@@ -57,7 +57,7 @@ pub(super) fn pods(view: &ReportView, with_good: bool) -> Table<'_, &WindowPod> 
             }
             Some(after) => interfaces(after),
         })
-        .right("Outage", 1, |pod| outage(pod))
+        .right("Outage", 1, |pod| outage(view, pod))
         .class(NUMBER)
         .column("Gateways", 5, |pod| gateways(pod))
         .column("ID", WIDE, |pod| pod.info.id.to_string())
@@ -113,14 +113,13 @@ fn is_of_user(phase: &Phase) -> bool {
     matches!(phase.name, PhaseName::Command | PhaseName::Rollback)
 }
 
-/// How long a pod was cut off, in words.
-pub(super) fn outage(pod: &WindowPod) -> String {
-    let mut gateways = pod.gateways.iter();
+/// How long a pod was cut off, in words; since when, if it is not back.
+pub(super) fn outage(view: &ReportView, pod: &WindowPod) -> String {
     match (pod.lost, pod.answered) {
-        (Some(_), None) if gateways.any(|one| one.reachable == Some(false)) => {
-            "no answer".to_owned()
-        }
-        (Some(_), None) => "end unknown".to_owned(),
+        (Some(lost), None) => match PodOutcome::of(&view.window, pod) {
+            PodOutcome::NotBack => format!("since {}", clock(&view.window, lost, words::SECOND)),
+            _ => "end unknown".to_owned(),
+        },
         _ => milliseconds_or_dash(pod.outage()),
     }
 }

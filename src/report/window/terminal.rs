@@ -158,7 +158,7 @@ pub(super) fn outages(view: &ReportView) -> Vec<String> {
     });
     let unanswered = match outages.unanswered {
         0 => None,
-        lost => Some(format!("{} lost, no answer since", count(lost, "pod"))),
+        lost => Some(format!("{} lost and not seen back", count(lost, "pod"))),
     };
     known.into_iter().chain(unanswered).collect()
 }

@@ -31,6 +31,7 @@ pub(super) fn clock(window: &Window, ms: u64, format: &str) -> String {
 
 /// Forms of [`clock`].
 pub(super) const DATE_AND_TIME: &str = "%Y-%m-%d %H:%M:%S UTC";
+pub(super) const SECOND: &str = "%H:%M:%S";
 pub(super) const TIME: &str = "%H:%M:%S%.3f";
 
 /// The user's command, for people: words with special characters are quoted.

@@ -4,7 +4,7 @@ use crate::gateways::Unanswered;
 use crate::model::problem::{Cause, GatewayCause, PlanCause, RestoreCause, RollbackCause};
 use crate::model::text::join;
 use crate::model::window::{Rollback, RollbackReason, Run, WindowPod, command_line};
-use crate::model::{IfName, Problem, State, Window};
+use crate::model::{Code, IfName, Problem, State, Window};
 use crate::restore::Restored;
 use crate::upgrade::phases::command;
 use crate::upgrade::request::UpgradeRequest;
@@ -125,10 +125,8 @@ fn had_carrier(window: &Window, now: &IfName) -> Option<IfName> {
 fn is_lost(pod: &WindowPod, unanswered: &[Unanswered]) -> bool {
     let is_silent = |one: &Unanswered| {
         one.pod.as_ref() == Some(&pod.info.id)
-            && matches!(
-                one.cause,
-                GatewayCause::NoAnswer { .. } | GatewayCause::InterfaceMissing
-            )
+            && one.cause.code() == Code::GatewayUnreachable
+            && !matches!(one.cause, GatewayCause::CannotProbe { .. })
     };
     let mut gateways = pod.gateways.iter();
     pod.state.is_some_and(|state: State| !state.is_good())

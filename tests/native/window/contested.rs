@@ -35,15 +35,20 @@ fn two_claims_of_the_same_age_cost_only_the_address() {
     let scene = Scene::new(&node);
     steal(&scene);
     let code = "address-conflict";
+    let [first, second] = [0, 1].map(|at| scene.pods[at].name());
+    let address = scene.pods[0].address();
     scene.netfix("upgrade --dry-run -- true").exits(0);
     scene
         .upgrade("-o json", &scene.reload())
         .exits(5)
-        .claimed_by_both(
-            code,
-            [&scene.pods[0], &scene.pods[1]],
-            &scene.pods[0].address(),
-        );
+        .errors(&[
+            (code, first),
+            (code, second),
+            ("gateway-unreachable", first),
+        ])
+        .names(code, first, &[&address, second])
+        .names(code, second, &[&address, first])
+        .names("gateway-unreachable", first, &[&address, "missing"]);
     let shown = scene.pods[0].ip("addr show dev eth0 up");
     assert!(shown.contains(&scene.pods[0].mac()), "{shown}");
     let shown = scene.pods[1].ip("route show default");

@@ -185,7 +185,59 @@ fn a_target_that_was_silent_before_is_a_warning_and_one_that_became_silent_an_er
         assert_eq!(of(0), (GATEWAY4.into(), true.into()), "{record}");
         assert_eq!(of(1), (GATEWAY6.into(), false.into()), "{record}");
     }
-    let answered = format!("ping {GATEWAY6} no answer");
+    let answered = format!("ping {GATEWAY6} unreachable");
     scene.netfix("report -o wide").stdout_has(&[&answered]);
     scene.assert_whole();
+}
+
+#[test]
+fn the_outage_of_a_pod_that_is_not_back_has_no_end() {
+    let node = Node::new();
+    let pods = ["conflict", "refused", "sound"].map(|name| quick(node.pod(name)).simple());
+    let scene = Scene::with_pods(&node, Vec::from(pods));
+    scene
+        .machine
+        .start_kubelet(crate::common::systemd::PACKAGES);
+    let [conflict, refused, sound] = &scene.pods[..] else {
+        unreachable!("three pods");
+    };
+    let foreign = format!("{}/16", conflict.address());
+    let command = format!(
+        "{LOSING}\n{}\nip -n {} rule add pref 5 from all prohibit",
+        scene.loading_with(&[
+            &format!("{GATEWAY4}/16"),
+            &format!("{GATEWAY6}/64"),
+            &foreign
+        ]),
+        refused.name(),
+    );
+    let run = scene
+        .upgrade("--timeout 2s -o json", &scene.script("half", &command))
+        .exits(5);
+    let record = scene.record();
+    for pod in record["pods"].as_array().into_iter().flatten() {
+        let is_back = pod["id"] == *sound.name();
+        assert!(pod["lost"].is_u64(), "{pod}");
+        assert_eq!(pod["answered"].is_u64(), is_back, "{pod}");
+        let gateways = pod["gateways"].as_array().into_iter().flatten();
+        let all = gateways.clone().all(|one| one["reachable"] == true);
+        assert_eq!(all, is_back, "{pod}");
+    }
+    let outages = &run.json()["report"]["computed"]["outages"];
+    assert_eq!(outages["unanswered"], 2, "{}", run.transcript());
+    let report = scene.netfix("report -o wide");
+    for pod in [conflict, refused, sound] {
+        let mut rows = report.out.lines();
+        let row = rows.find(|line| line.starts_with(pod.name()));
+        let is_open = row.unwrap_or_default().contains(" since ");
+        assert_eq!(
+            is_open,
+            pod.name() != sound.name(),
+            "{}",
+            report.transcript()
+        );
+    }
+    let code = "gateway-unreachable";
+    run.names(code, refused.name(), &[GATEWAY4, "rule 5 "])
+        .names(code, conflict.name(), &[GATEWAY4, &foreign]);
 }

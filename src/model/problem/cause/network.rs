@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ipnet::IpNet;
+
 use super::causes;
 use crate::model::manager::Manager;
 use crate::model::{Code, Hardware, IfName, Mac, PodId};
@@ -144,6 +146,15 @@ causes! {
         NoMemory { error: String } => GatewayUnknown,
         CannotProbe { error: String } => GatewayUnreachable,
         InterfaceMissing => GatewayUnreachable,
+        InterfaceDown => GatewayUnreachable,
+        NoAddress { address: IpNet } => GatewayUnreachable,
+        AddressDuplicate { address: IpNet } => GatewayUnreachable,
+        AddressTentative { address: IpNet } => GatewayUnreachable,
+        NotAdvertised { address: IpNet } => GatewayUnreachable,
+        NoRoute { to: String, error: String } => GatewayUnreachable,
+        RouteRefuses { to: String, error: String } => GatewayUnreachable,
+        RuleRefuses { to: String, rule: u32, error: String } => GatewayUnreachable,
+        SendRefused { error: String } => GatewayUnreachable,
         ProbeFailed { error: String } => Failed,
         TargetSilent { timeout: Duration } => TargetUnreachable,
         TargetRefused { error: String } => TargetUnreachable,

@@ -1,0 +1,198 @@
+//! Where the kernel sends the packets of a namespace to a gateway and beyond.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use super::question::{Lack, LackKind, Question};
+use super::rules::refuses;
+use crate::kernel::dump;
+use crate::kernel::route::lookup::{Found, Selector, lookup};
+use crate::kernel::{Errno, Error, Socket};
+use crate::model::problem::GatewayCause;
+
+/// How packets get to a gateway.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Way {
+    pub selector: Selector,
+    /// The link on which the gateway is a neighbour; `None` where packets to it go over another gateway.
+    pub index: Option<u32>,
+}
+
+/// Why no packet of the namespace gets to a gateway, or beyond.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Obstacle {
+    /// It has no address to send from.
+    NoAddress(Lack),
+    /// The kernel has no route, or one that refuses packets.
+    NoRoute {
+        to: Destination,
+        errno: Errno,
+        /// The priority of the rule that refuses them.
+        rule: Option<u32>,
+    },
+    /// The kernel refuses to send.
+    Refused(Errno),
+    /// The interface is down.
+    LinkDown,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Destination {
+    Gateway,
+    Behind(IpNet, IpAddr),
+}
+
+/// The answer of the kernel, or what it lacks.
+type Searched = Result<Way, Obstacle>;
+
+/// Finds the way to a gateway by which packets get beyond it too.
+pub(super) fn find(socket: &mut Socket, question: &Question) -> Result<Searched, Error> {
+    let path = &question.path;
+    if !question.is_up {
+        return Ok(Err(Obstacle::LinkDown));
+    }
+    if let Some(lack) = path.lack.filter(|_| !path.is_waiting()) {
+        return Ok(Err(Obstacle::NoAddress(lack)));
+    }
+    let (mut failure, mut other_way) = (None, None);
+    for (at, selector) in path.selectors.iter().enumerate() {
+        match try_one(socket, question, *selector, at == 0)? {
+            Ok(way) if way.index == question.index => return Ok(Ok(way)),
+            Ok(way) => other_way = other_way.or(Some(way)),
+            // Whoever is bound to nothing sends like this.
+            Err(obstacle) if path.is_common && at == 0 => return Ok(Err(obstacle)),
+            Err(obstacle) => failure = failure.or(Some(obstacle)),
+        }
+    }
+    Ok(match (other_way, failure) {
+        (Some(way), _) => Ok(way),
+        (None, Some(obstacle)) if path.is_decisive => Err(obstacle),
+        _ => Ok(Way {
+            selector: Selector::default(),
+            index: question.index,
+        }),
+    })
+}
+
+fn try_one(
+    socket: &mut Socket,
+    question: &Question,
+    selector: Selector,
+    is_first: bool,
+) -> Result<Searched, Error> {
+    let path = &question.path;
+    let mut way = Way {
+        selector,
+        index: question.index,
+    };
+    if !path.is_of_other_family && !question.is_any_router() {
+        let found = match look(socket, question.gateway, selector)? {
+            Ok(found) => found,
+            Err(errno) => return Ok(Err(Obstacle::missing(Destination::Gateway, errno))),
+        };
+        let is_neighbour = found.gateway.is_none_or(|via| via == question.gateway);
+        way.index = found.index.filter(|_| is_neighbour);
+    }
+    // A sender that is bound needs no route of all packets.
+    if path.is_common && !is_first {
+        return Ok(Ok(way));
+    }
+    for (net, target) in &path.behind {
+        let found = match look(socket, *target, selector)? {
+            Ok(found) => found,
+            Err(errno) => {
+                let awaited = path.lack.filter(|lack| lack.kind == LackKind::Awaited);
+                let missing = Obstacle::missing(Destination::Behind(*net, *target), errno);
+                return Ok(Err(awaited.map_or(missing, Obstacle::NoAddress)));
+            }
+        };
+        if let Some(lack) = path.lack.filter(|_| has_no_source(found)) {
+            return Ok(Err(Obstacle::NoAddress(lack)));
+        }
+    }
+    Ok(Ok(way))
+}
+
+fn has_no_source(found: Found) -> bool {
+    found
+        .source
+        .is_none_or(|source| matches!(source, IpAddr::V6(ip) if ip.is_unicast_link_local()))
+}
+
+/// The way of a packet. A program that connects looks it up once more with the address that IPv4 has chosen.
+fn look(
+    socket: &mut Socket,
+    to: IpAddr,
+    selector: Selector,
+) -> Result<Result<Found, Errno>, Error> {
+    let found = lookup(socket, to, selector)?;
+    let source = found.ok().and_then(|found| found.source);
+    let found = if to.is_ipv4() && selector == Selector::default() && source.is_some() {
+        lookup(socket, to, Selector { source, ..selector })?
+    } else {
+        found
+    };
+    // What else fails shows nothing about routes.
+    Ok(found.or_else(|errno| match errno {
+        Errno::ENETUNREACH | Errno::EHOSTUNREACH | Errno::EACCES | Errno::EINVAL => Err(errno),
+        _ => Ok(Found::default()),
+    }))
+}
+
+/// Adds to an obstacle the rule that is one; the calling thread must be inside the socket's namespace.
+pub(super) fn with_rule(
+    socket: &mut Socket,
+    question: &Question,
+    obstacle: Obstacle,
+) -> Result<Obstacle, Error> {
+    let Obstacle::NoRoute { to, errno, rule: _ } = obstacle else {
+        return Ok(obstacle);
+    };
+    let target = match to {
+        Destination::Gateway => question.gateway,
+        Destination::Behind(_, target) => target,
+    };
+    let rules = dump::rules(socket, &mut Vec::new())?;
+    let rule = rules.iter().find(|rule| refuses(rule, target, errno));
+    let rule = rule.map(|rule| rule.priority);
+    Ok(Obstacle::NoRoute { to, errno, rule })
+}
+
+impl Obstacle {
+    fn missing(to: Destination, errno: Errno) -> Self {
+        Self::NoRoute {
+            to,
+            errno,
+            rule: None,
+        }
+    }
+
+    /// What is wrong with a gateway.
+    pub(super) fn cause(self, question: &Question) -> GatewayCause {
+        match self {
+            Self::NoAddress(Lack { address, kind }) => match kind {
+                LackKind::Missing => GatewayCause::NoAddress { address },
+                LackKind::Duplicate => GatewayCause::AddressDuplicate { address },
+                LackKind::Tentative => GatewayCause::AddressTentative { address },
+                LackKind::Awaited => GatewayCause::NotAdvertised { address },
+            },
+            Self::NoRoute { to, errno, rule } => {
+                let to = match to {
+                    Destination::Gateway => question.gateway.to_string(),
+                    Destination::Behind(net, _) => net.to_string(),
+                };
+                let error = format!("{errno:?}");
+                match (rule, errno) {
+                    (Some(rule), _) => GatewayCause::RuleRefuses { to, rule, error },
+                    (None, Errno::ENETUNREACH) => GatewayCause::NoRoute { to, error },
+                    (None, _) => GatewayCause::RouteRefuses { to, error },
+                }
+            }
+            Self::Refused(errno) => GatewayCause::SendRefused {
+                error: Error::from(errno).to_string(),
+            },
+            Self::LinkDown => GatewayCause::InterfaceDown,
+        }
+    }
+}
