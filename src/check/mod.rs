@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 pub(crate) use self::pods::drift;
+use crate::inventory::sockets::{self, Suspects};
 use crate::inventory::{Inventory, no_match};
 use crate::kernel::events::LATE_LINKWATCH;
 use crate::matching::Selection;
@@ -211,6 +212,7 @@ fn examine(
     let (without_carrier, is_coming) = node::carrier(&mut surveyed, &links);
     let lacks_carrier = !without_carrier.is_empty();
     problems.extend(without_carrier);
+    problems.extend(of_sockets(&surveyed, &mut pods));
     let mut found = pods::PodChecks {
         max_age: check.max_age,
         max_new: check.max_new,
@@ -294,6 +296,18 @@ fn leave_out(
     surveyed.unmatched.retain(|one| stays(&one.pod.info.id));
     problems.retain(|problem| problem.pod.as_ref().is_none_or(stays));
     named
+}
+
+/// What programs of the host and of the pods have on links that can be lost, and what they lost and still count on.
+fn of_sockets(surveyed: &Surveyed, compared: &mut [Compared]) -> Vec<Problem> {
+    let (host, recorded) = (&surveyed.host, surveyed.node_state.as_ref());
+    let at_risk = host.state.host_sockets_at_risk(&surveyed.baseline.devices);
+    let gone = recorded.map(|recorded| recorded.state.sockets_gone(&host.state));
+    let of_host = Suspects::of_host(host, at_risk, gone.unwrap_or_default());
+    let of_pods = compared.iter_mut().filter_map(|one| one.sockets.take());
+    let all: Vec<_> = of_pods.chain([of_host]).collect();
+    let found = sockets::find(&all).into_iter();
+    found.flat_map(|one| one.problems).collect()
 }
 
 /// What a restore needs besides the pods' checkpoints.

@@ -161,6 +161,7 @@ impl PodChecks<'_> {
             plan,
             unsupported,
             drivers: _,
+            sockets: _,
         } = compared;
         checked.steps = plan.lines();
         problems.extend(unsupported);

@@ -14,6 +14,7 @@ pub(crate) mod pods;
 pub(crate) mod private;
 pub mod procfs;
 pub(crate) mod selectors;
+pub(crate) mod sockets;
 pub(crate) mod visit;
 
 use std::collections::BTreeMap;

@@ -11,6 +11,7 @@ pub mod dump;
 mod error;
 pub(crate) mod ethtool;
 pub mod events;
+pub(crate) mod foreign;
 pub mod ifreq;
 pub mod link;
 pub mod netns;

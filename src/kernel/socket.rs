@@ -88,10 +88,7 @@ impl Socket {
 
     /// The cookie of the socket's namespace; `None` before Linux 5.14.
     pub fn netns_cookie(&self) -> Result<Option<u64>, Errno> {
-        match nix::sys::socket::getsockopt(&self.as_fd(), NetnsCookie) {
-            Err(Errno::ENOPROTOOPT) => Ok(None),
-            cookie => cookie.map(Some),
-        }
+        netns_cookie(&self.as_fd())
     }
 
     /// Joins a multicast group (`RTNLGRP_*`).
@@ -330,6 +327,14 @@ impl AsFd for Socket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         // SAFETY: the descriptor is owned by `self.raw`, which outlives the borrow.
         unsafe { BorrowedFd::borrow_raw(self.raw.as_raw_fd()) }
+    }
+}
+
+/// The cookie of a socket's namespace; `None` before Linux 5.14.
+pub(super) fn netns_cookie(socket: &impl AsFd) -> Result<Option<u64>, Errno> {
+    match nix::sys::socket::getsockopt(socket, NetnsCookie) {
+        Err(Errno::ENOPROTOOPT) => Ok(None),
+        cookie => cookie.map(Some),
     }
 }
 

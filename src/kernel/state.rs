@@ -6,7 +6,7 @@ use super::dump::{self, HostView};
 use super::{Error, Socket, traffic};
 use crate::kernel::address::connected;
 use crate::kernel::conf::{ntable, sysctl};
-use crate::kernel::link::multicast;
+use crate::kernel::link::{multicast, sockets};
 use crate::kernel::route::lookup::{Selector, lookup};
 use crate::model::net::address::Maker;
 use crate::model::net::link::sysctl::Sysctls;
@@ -22,6 +22,7 @@ pub struct Needs {
     nexthops: bool,
     neighbours: bool,
     secrets: bool,
+    sockets: bool,
 }
 
 impl Needs {
@@ -32,7 +33,17 @@ impl Needs {
         nexthops: true,
         neighbours: true,
         secrets: true,
+        sockets: true,
     };
+
+    /// Everything in a pod with these links: what programs have on others is not lost with the host's.
+    #[must_use]
+    pub fn all_in_pod(links: &[Link]) -> Self {
+        Self {
+            sockets: links.iter().any(Link::is_lost_with_host),
+            ..Self::ALL
+        }
+    }
 
     /// What must be read to see whether something of this record is missing: what it has nothing of cannot be. Of the links
     /// that are there `now`, one that is up and has another kind of qdisc shows that there is more to read.
@@ -54,6 +65,8 @@ impl Needs {
             secrets: links
                 .iter()
                 .any(|link| link.sysctls.stable_secret.is_some()),
+            // A restore brings back none.
+            sockets: false,
         }
     }
 }
@@ -62,7 +75,11 @@ impl Needs {
 /// cannot hold goes to [`NetState::unsupported`].
 pub fn whole(socket: &mut Socket, host: Option<HostView<'_>>) -> Result<NetState, Error> {
     let state = links(socket, host)?;
-    complete(socket, state, Needs::ALL)
+    let needs = match host {
+        Some(_) => Needs::all_in_pod(&state.links),
+        None => Needs::ALL,
+    };
+    complete(socket, state, needs)
 }
 
 /// The whole state of a namespace whose links were read a moment ago, as far as it is needed. Settings of neighbours that the
@@ -76,6 +93,9 @@ pub fn complete(socket: &mut Socket, links: NetState, needs: Needs) -> Result<Ne
         }
     }
     settings(socket, &mut state.links, needs)?;
+    if needs.sockets {
+        state.sockets = sockets::read(&state.links, &state.addresses)?;
+    }
     if needs.qdiscs {
         traffic::read(socket, &mut state.links)?;
     }

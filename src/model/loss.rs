@@ -1,6 +1,6 @@
 //! What a pod or the host has lost since its good record.
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::{Address, IfName, Link, Neighbour, Nexthop, Route, Rule};
 
@@ -33,11 +33,13 @@ pub enum LossCause {
 }
 
 /// A family of IP addresses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum IpFamily {
     /// IPv4.
+    #[serde(rename = "inet")]
     V4,
     /// IPv6.
+    #[serde(rename = "inet6")]
     V6,
 }
 

@@ -108,7 +108,8 @@ impl Matched {
         if self.pod.is_seen() {
             return Ok(state);
         }
-        self.complete_inside(state, Needs::ALL)
+        let needs = Needs::all_in_pod(&state.links);
+        self.complete_inside(state, needs)
     }
 
     /// Reads the rest of the pod's state, as far as it is needed; its links were read a moment ago.

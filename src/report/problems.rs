@@ -2,9 +2,9 @@
 //! with a count.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::model::{PodId, PodInfo, Problem, Severity};
+use crate::model::{Code, PodId, PodInfo, Problem, Severity};
 use crate::report::style::{Style, Tone};
 use crate::report::text::{MOST, count, escape, join, lines, more, natural};
 
@@ -58,6 +58,23 @@ pub(super) fn text<'a>(
         lines(messages.map(|line| format!("{}: {line}", style.paint(word, tone))))
     });
     texts.collect()
+}
+
+/// Whose programs must be restarted, by these problems of this severity: notes before a loss, warnings after it.
+pub(super) fn programs_to_restart(problems: &[Problem], severity: Severity) -> Option<String> {
+    let of_sockets = problems.iter();
+    let mut of_sockets =
+        of_sockets.filter(|one| (one.code(), one.severity) == (Code::SocketLost, severity));
+    let pods: BTreeSet<&PodId> = of_sockets
+        .clone()
+        .filter_map(|one| one.pod.as_ref())
+        .collect();
+    let host = of_sockets
+        .any(|one| one.pod.is_none())
+        .then(|| "the host".to_owned());
+    let pods = (!pods.is_empty()).then(|| count(pods.len(), "pod"));
+    let whose = join(pods.into_iter().chain(host), " and ");
+    (!whose.is_empty()).then(|| format!("programs of {whose} must be restarted"))
 }
 
 /// A problem, and the pods that have it.
@@ -120,7 +137,6 @@ fn line(problem: &Problem, mut pods: Vec<&PodId>, titles: &Titles<'_>) -> String
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Code;
     use crate::report::style::Detail;
 
     fn messages(problems: &[Problem], detail: Detail) -> Vec<String> {

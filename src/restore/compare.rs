@@ -2,6 +2,7 @@
 
 use crate::inventory::cannot_observe;
 use crate::inventory::observe::Host;
+use crate::inventory::sockets::Suspects;
 use crate::inventory::visit::visit;
 use crate::kernel::state;
 use crate::matching::at_risk::PodDrivers;
@@ -33,6 +34,8 @@ pub(crate) struct Compared {
     pub unsupported: Vec<Problem>,
     /// The drivers of its devices.
     pub drivers: PodDrivers,
+    /// What programs have on its links, and had by its record.
+    pub sockets: Option<Suspects>,
 }
 
 impl Comparison {
@@ -52,6 +55,7 @@ impl Compared {
             plan: Plan::default(),
             unsupported: Vec::new(),
             drivers: PodDrivers::default(),
+            sockets: None,
         }
     }
 }
@@ -119,11 +123,14 @@ impl Matched {
             plan = self.plan(&state, Some(&settings), links, &[]);
         }
         let (wanted, _) = self.wanted(&state, links, &[]);
+        let (at_risk, gone) = (state.sockets_at_risk(), wanted.sockets_lost(&state));
+        let sockets = Suspects::of_pod(&self.pod, at_risk, gone);
         Ok(Compared {
             verdict: PodVerdict::new(&wanted, &state, &plan),
             plan,
             unsupported: snapshot_quality::unsupported_in_pod(&state),
             drivers: PodDrivers::of(&state, &host.state),
+            sockets: Some(sockets),
         })
     }
 }

@@ -17,6 +17,7 @@ mod pods;
 pub(crate) mod request;
 pub(crate) mod session;
 pub(crate) mod settle;
+mod sockets;
 mod turns;
 
 pub(crate) use conflict::answering;

@@ -33,6 +33,7 @@ use crate::restore::permit::Permit;
 use crate::restore::pods::pod::PodJob;
 use crate::restore::pods::{batch, round};
 use crate::restore::settle::{AGAIN, settle};
+use crate::restore::sockets;
 use crate::restore::turns::{self, Turn};
 use crate::runtime::RuntimeConfig;
 use crate::side_by_side;
@@ -130,7 +131,7 @@ fn once(
 ) -> Result<Attempt, Refusal> {
     let pods = PodJob::all(mem::take(&mut surveyed.matched));
     // Without a record that may be used here, nothing is changed.
-    let done = if pods.is_empty() && !surveyed.has_only_gone() {
+    let mut done = if pods.is_empty() && !surveyed.has_only_gone() {
         Done::default()
     } else {
         in_order(&mut surveyed, pods, limit, permit, progress).map_err(|error| {
@@ -138,6 +139,11 @@ fn once(
             Refusal::failed(RestoreCause::HostFailed { error }.error("host"))
         })?
     };
+    // Find the programs that lost what no restore brings back.
+    let recorded = surveyed.node_state.as_ref();
+    let recorded = recorded.map(|recorded| &recorded.state);
+    let lost = sockets::find_lost(&mut done.pods, &surveyed.host, recorded);
+    done.notes.extend(lost);
     Ok(Attempt {
         parents: done.parents,
         is_in_cache: surveyed.is_in_cache,

@@ -144,6 +144,8 @@ fn lasting(host: &NetState, under: &BTreeSet<&IfName>) -> NetState {
     state
         .neighbours
         .retain(|neighbour| names.contains(&neighbour.dev));
+    let is_there = |dev: &Option<IfName>| dev.as_ref().is_some_and(|dev| names.contains(dev));
+    state.sockets.retain(|socket| is_there(&socket.dev));
     state
         .routes
         .retain(|route| route.devs().iter().all(|dev| names.contains(*dev)));

@@ -1,16 +1,19 @@
 //! Takes down what runs now and what is stored: everything that a snapshot's decisions depend on.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::facts::{Archive, Moment, Observation, PodObservation, Reading};
 use crate::inventory::look::Look;
-use crate::inventory::observe::Pod;
+use crate::inventory::observe::{Host, Pod};
 use crate::inventory::pods::ObservedPod;
 use crate::inventory::private;
+use crate::inventory::sockets::{self, Suspects};
 use crate::inventory::{Inventory, cannot_observe};
 use crate::kernel::dump;
 use crate::matching::Selection;
 use crate::matching::claims::{Claimant, contests};
+use crate::model::net::stack;
 use crate::model::{Bytes, NetState, NodeIdentity, Problem};
 use crate::plan::snapshot_quality::{host_loss, loss};
 use crate::records::contest;
@@ -31,7 +34,7 @@ pub(super) fn observe(
         at,
         stored,
         mut inventory,
-        observed,
+        mut observed,
     } = look;
     let mut complete = inventory.is_complete;
     let mut problems = std::mem::take(&mut inventory.problems);
@@ -58,11 +61,13 @@ pub(super) fn observe(
     if needs_past(pods, &observed, &host.state, &archive, node) {
         archive.past = store.past();
     }
+    let (host_now, of_sockets) = find_sockets(pods, &mut observed, host, &archive, node);
+    problems.extend(of_sockets);
     let moment = Moment {
         created: at.wall,
         created_boottime: at.boottime,
         node: node.clone(),
-        host: host.state.clone(),
+        host: host_now,
         links_after,
         everything: selection.is_everything(),
         complete,
@@ -74,6 +79,41 @@ pub(super) fn observe(
         accept: accept.to_vec(),
     };
     (observation, archive, inventory)
+}
+
+/// What programs have on links that can be lost, and what they lost and still count on: that stays in the record. Returns the host's
+/// state with it.
+fn find_sockets(
+    pods: &[Pod],
+    observed: &mut [ObservedPod],
+    host: &Host,
+    archive: &Archive,
+    node: &NodeIdentity,
+) -> (NetState, Vec<Problem>) {
+    let mut host_now = host.state.clone();
+    let mut devices = BTreeSet::new();
+    let (mut suspects, mut states) = (Vec::new(), Vec::new());
+    for (pod, observed) in pods.iter().zip(observed) {
+        let Ok((state, _)) = observed else { continue };
+        let under = stack::under(state, &host.state);
+        devices.extend(stack::devices(&under).cloned());
+        let good = archive.good(node, &pod.identity, &pod.info);
+        let gone = good.map(|good| good.own.state.sockets_lost(state));
+        let at_risk = state.sockets_at_risk();
+        suspects.push(Suspects::of_pod(pod, at_risk, gone.unwrap_or_default()));
+        states.push(state);
+    }
+    let recorded = archive.node.as_ref();
+    let gone = recorded.map(|recorded| recorded.state.sockets_gone(&host.state));
+    let at_risk = host.state.host_sockets_at_risk(&devices);
+    suspects.push(Suspects::of_host(host, at_risk, gone.unwrap_or_default()));
+    states.push(&mut host_now);
+    let mut problems = Vec::new();
+    for (state, found) in states.into_iter().zip(sockets::find(&suspects)) {
+        problems.extend(found.problems);
+        state.keep_sockets(found.lost);
+    }
+    (host_now, problems)
 }
 
 /// What several of the pods that could be read and the host have.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::context::Context;
 use crate::inventory::pods::observe_pods;
+use crate::inventory::sockets::{self, Suspects};
 use crate::inventory::{Inventory, nics};
 use crate::kubelet::unit;
 use crate::model::net::stack;
@@ -108,12 +109,14 @@ fn seen(mut inventory: Inventory, is_left_out: impl Fn(&PodId) -> bool) -> Previ
     let host = &inventory.host;
     let states = observe_pods(&mut inventory.pods, host);
     let (mut pods, mut devices) = (Vec::new(), BTreeSet::<IfName>::new());
+    let mut suspects = Vec::new();
     let mut problems = std::mem::take(&mut inventory.problems);
     for (pod, state) in inventory.pods.iter().zip(states) {
         match state {
             Ok(state) if state.links.iter().any(Link::is_on_host) && !is_left_out(&pod.info.id) => {
                 let under = stack::under(&state, &host.state);
                 devices.extend(stack::devices(&under).cloned());
+                suspects.push(Suspects::of_pod(pod, state.sockets_at_risk(), Vec::new()));
                 pods.push(PodSummary {
                     interfaces: interfaces(&state),
                     ..PodSummary::bare(&pod.info, Some(&pod.netns.path))
@@ -127,6 +130,10 @@ fn seen(mut inventory: Inventory, is_left_out: impl Fn(&PodId) -> bool) -> Previ
             }
         }
     }
+    let of_host = host.state.host_sockets_at_risk(&devices);
+    suspects.push(Suspects::of_host(host, of_host, Vec::new()));
+    let found = sockets::find(&suspects).into_iter();
+    problems.extend(found.flat_map(|one| one.problems));
     pods.sort_by(|a: &PodSummary, b| a.info.id.cmp(&b.info.id));
     Preview {
         node: inventory.node,

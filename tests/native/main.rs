@@ -68,6 +68,7 @@ mod routes;
 mod runtime;
 mod second_source;
 mod seen;
+mod sockets;
 mod status;
 mod switches;
 mod sysctls;

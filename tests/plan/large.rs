@@ -290,6 +290,7 @@ fn large(count: u64, shift: u64) -> NetState {
         nexthops: Vec::new(),
         rules: all().map(rule).collect(),
         neighbours: all().map(|at| neighbour(at, DEV)).collect(),
+        sockets: Vec::new(),
         unsupported: all().map(|at| format!("route {at}")).collect(),
     }
 }

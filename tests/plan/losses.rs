@@ -116,6 +116,7 @@ fn losses(case: &Case) -> Vec<Loss> {
         nexthops,
         rules,
         neighbours,
+        sockets: _,
         unsupported: _,
     } = &case.wanted;
     for address in addresses

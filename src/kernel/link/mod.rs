@@ -7,6 +7,7 @@ mod kind;
 pub mod multicast;
 mod read;
 mod resolve;
+pub(crate) mod sockets;
 
 pub use add::{Placement, add};
 pub use change::{

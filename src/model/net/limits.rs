@@ -35,6 +35,8 @@ pub(crate) const MEMBERS: usize = PAYLOAD / 8;
 pub(crate) const TRAFFIC: usize = 4096;
 /// Attributes of one of them that are stored, and links that its actions name (`TCA_ACT_MAX_PRIO`, `linux/pkt_cls.h`).
 pub(crate) const TRAFFIC_ATTRIBUTES: usize = 32;
+/// What programs have on links: more are not recorded.
+pub(crate) const SOCKETS: usize = 4096;
 /// `struct rtnexthop` (linux/rtnetlink.h).
 const NEXTHOP: usize = 8;
 

@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::model::net::address::PASSING_FLAGS;
+use crate::model::net::limits;
+use crate::model::net::link::socket::LinkSocket;
 use crate::model::{Address, IfName, Link, LinkKind, Neighbour, Nexthop, Route, Rule};
 
 /// Everything in one namespace that a restore may have to recreate.
@@ -23,6 +25,13 @@ pub struct NetState {
     pub rules: Vec<Rule>,
     /// Permanent and proxy neighbours.
     pub neighbours: Vec<Neighbour>,
+    /// What programs have on links and lose with them, as the kernel lists it.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "limits::at_most::<{ limits::SOCKETS }, _, _>"
+    )]
+    pub sockets: Vec<LinkSocket>,
     /// Descriptions of objects that netfix cannot restore.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unsupported: Vec<String>,
@@ -50,6 +59,7 @@ impl NetState {
             nexthops,
             rules,
             neighbours,
+            sockets,
             unsupported,
         } = self;
         links.shrink_to_fit();
@@ -58,6 +68,7 @@ impl NetState {
         nexthops.shrink_to_fit();
         rules.shrink_to_fit();
         neighbours.shrink_to_fit();
+        sockets.shrink_to_fit();
         unsupported.shrink_to_fit();
     }
 
@@ -70,9 +81,10 @@ impl NetState {
         self
     }
 
-    /// The state without remaining lifetimes of addresses; whether an address has a lifetime stays.
+    /// The state without remaining lifetimes of addresses, and without what programs do: whether an address has a lifetime stays.
     #[must_use]
     pub fn timeless(mut self) -> Self {
+        self.sockets.clear();
         for address in &mut self.addresses {
             address.valid_lft = address.valid_lft.map(|_| 0);
             address.preferred_lft = address.preferred_lft.map(|_| 0);

@@ -63,6 +63,7 @@ pub enum Code {
     ProbeRate,
     RolledBack,
     RuntimeUnreachable,
+    SocketLost,
     Surplus,
     SystemdUnreachable,
     TargetUnreachable,

@@ -29,11 +29,14 @@ mod maintenance;
 mod network;
 pub(super) mod observed;
 mod pods;
+mod sockets;
 mod window_log;
+
+use std::fmt::Display;
 
 use crate::model::PodInfo;
 use crate::model::problem::Cause;
-use crate::model::text::escape;
+use crate::model::text::{escape, join};
 use crate::report::text::bounded;
 
 sentences! {
@@ -48,6 +51,7 @@ sentences! {
         Restore(cause) => "{cause}",
         Snapshot(cause) => "{cause}",
         Check(cause) => "{cause}",
+        Socket(cause) => "{cause}",
         Gateway(cause) => "{cause}",
         Window(cause) => "{cause}",
         Detached(cause) => "{cause}",
@@ -71,6 +75,17 @@ fn and(items: impl IntoIterator<Item = impl ToString>) -> String {
     match texts.as_slice() {
         [all @ .., before, last] => [all, &[format!("{before} and {last}")]].concat().join(", "),
         few => few.concat(),
+    }
+}
+
+/// The first of many items, and how many more there are.
+fn few(items: &[impl Display]) -> String {
+    const FEW: usize = 3;
+    match items.split_at_checked(FEW) {
+        Some((first, rest)) if !rest.is_empty() => {
+            format!("{} and {} more", join(first, ", "), rest.len())
+        }
+        _ => and(items.iter().map(ToString::to_string)),
     }
 }
 
@@ -108,7 +123,7 @@ mod tests {
         CheckCause, CommandCause, ConditionCause, ConflictCause, DetachedCause, FleetCause,
         ForeignCause, GatewayCause, HookCause, InventoryCause, KubeletCause, MatchingCause,
         PartialCause, PlanCause, RebuildCause, RecordCause, RestoreCause, RollbackCause,
-        SnapshotCause, StoreCause, SystemdCause, UsageCause, WindowCause,
+        SnapshotCause, SocketCause, StoreCause, SystemdCause, UsageCause, WindowCause,
     };
     use crate::report::docs::listed_part;
 
@@ -129,7 +144,7 @@ mod tests {
     fn messages() -> BTreeMap<String, Vec<String>> {
         let areas = messages! {
             InventoryCause StoreCause MatchingCause ForeignCause PlanCause ConflictCause PartialCause RestoreCause
-            SnapshotCause CheckCause GatewayCause WindowCause DetachedCause RecordCause CommandCause SystemdCause KubeletCause
+            SnapshotCause CheckCause SocketCause GatewayCause WindowCause DetachedCause RecordCause CommandCause SystemdCause KubeletCause
             RebuildCause RollbackCause UsageCause ConditionCause HookCause FleetCause
         };
         let mut by_code: BTreeMap<String, Vec<String>> = BTreeMap::new();

@@ -1,6 +1,6 @@
 //! Sentences about finding pods, and matching them with what is stored.
 
-use super::{and, described, numbers};
+use super::{and, described, few, numbers};
 use crate::model::problem::{ForeignCause, InventoryCause, MatchingCause, NoNetns, PartialCause};
 use crate::model::text::{count, escape};
 
@@ -48,17 +48,6 @@ sentences! {
         Unreachable(reasons) => "its namespace cannot be found: {reasons}" (reasons = reasons.join("; ")),
         InOtherPod => "its process is in another pod's namespace",
         NotDiscovered => "no process and no mount led to its namespace a moment ago",
-    }
-}
-
-/// The first of many names.
-fn few(names: &[String]) -> String {
-    const FEW: usize = 3;
-    match names.split_at_checked(FEW) {
-        Some((first, rest)) if !rest.is_empty() => {
-            format!("{} and {} more", first.join(", "), rest.len())
-        }
-        _ => and(names),
     }
 }
 

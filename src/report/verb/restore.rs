@@ -1,9 +1,10 @@
 //! `restore`: the links of each pod before and after, and how many pods were restored.
 
 use super::pods::{self, count_in, framed, listed, whole};
-use crate::model::{Exit, IfName, State};
+use crate::model::{Exit, IfName, Severity, State};
 use crate::plan::Step;
 use crate::report::document::{Document, NodeView, PodView};
+use crate::report::problems::programs_to_restart;
 use crate::report::screen::{LastLine, Screen};
 use crate::report::style::Style;
 use crate::report::text::{count, list_or_dash, or_dash, others, part};
@@ -58,13 +59,16 @@ fn words(document: &Document) -> LastLine {
         Some(State::Failed) => "host not restored; ".to_owned(),
         _ => String::new(),
     };
+    let programs = programs_to_restart(&document.problems, Severity::Warning);
+    let programs = programs.map(|programs| format!("; {programs}"));
+    let programs = programs.unwrap_or_default();
     let is_host_well = !matches!(document.node.state, Some(State::Partial | State::Failed));
     let total = document.pods.len();
     let restored = count_in(document, |state| state == State::Restored);
     let correct = count_in(document, |state| state == State::InSync);
     let good = count_in(document, State::is_good);
     let nothing = match document.exit {
-        0 if host.is_empty() => "; nothing to do",
+        0 if host.is_empty() && programs.is_empty() => "; nothing to do",
         _ => "",
     };
     if total == 0 {
@@ -74,7 +78,7 @@ fn words(document: &Document) -> LastLine {
     if correct == total {
         let pods = count(total, "pod");
         return LastLine::new(
-            format!("{host}{pods} already correct{nothing}"),
+            format!("{host}{pods} already correct{nothing}{programs}"),
             is_host_well,
         );
     }
@@ -84,7 +88,7 @@ fn words(document: &Document) -> LastLine {
         (total - good, "not restored"),
     ]);
     LastLine::new(
-        format!("{host}{} restored{others}", part(restored, total)),
+        format!("{host}{} restored{others}{programs}", part(restored, total)),
         is_host_well && good == total,
     )
 }

@@ -6,9 +6,10 @@ use super::restore::restore;
 use crate::kubelet::unit::UnitToPause;
 use crate::model::problem::{Cause, WindowCause};
 use crate::model::window::command_line;
-use crate::model::{Code, Exit, IfName, Nic, NodeIdentity, Problem, State};
+use crate::model::{Code, Exit, IfName, Nic, NodeIdentity, Problem, Severity, State};
 use crate::refusal::Refusal;
 use crate::report::document::{Document, Extra, NodeView, PodView};
+use crate::report::problems::programs_to_restart;
 use crate::report::screen::{LastLine, Screen};
 use crate::report::style::Style;
 use crate::report::text::{count, duration, escape, join, lines, list_or_dash};
@@ -141,9 +142,12 @@ fn verdict(preview: &Preview) -> String {
         _ => None,
     });
     let host = on_host(node);
+    let programs = programs_to_restart(problems, Severity::Info);
+    let programs = programs.map(|programs| format!("; after a loss, {programs}"));
     format!(
-        "The window would begin: {pods}{host}{}",
-        lost.unwrap_or_default()
+        "The window would begin: {pods}{host}{}{}",
+        lost.unwrap_or_default(),
+        programs.unwrap_or_default()
     )
 }
 

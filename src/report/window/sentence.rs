@@ -2,9 +2,11 @@
 
 use super::outcome::{Ending, PodCounts, has_failed, is_still_paused};
 use super::{nics, words};
+use crate::model::Severity;
 use crate::model::next::{NextStep, WindowNow};
 use crate::model::window::{Phase, PhaseName, REBOOT, Rollback, Standing, Window};
 use crate::report::messages::observed;
+use crate::report::problems::programs_to_restart;
 use crate::report::text::{escape, join, milliseconds};
 
 /// How it went, in one sentence.
@@ -37,6 +39,7 @@ pub(super) fn sentence(
         run,
         window.rollback.as_ref().map(|one| rollback(window, one)),
         drivers,
+        programs_to_restart(&window.problems, Severity::Warning),
         pause.filter(|words| !words.is_empty()),
     ];
     let text = join(parts.into_iter().flatten(), "; ") + "." + &next.unwrap_or_default();

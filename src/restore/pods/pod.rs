@@ -355,6 +355,7 @@ fn size(matched: &Matched) -> usize {
         nexthops,
         rules,
         neighbours,
+        sockets: _,
         unsupported: _,
     } = &*matched.claims();
     let others = addresses.len() + routes.len() + nexthops.len() + rules.len() + neighbours.len();

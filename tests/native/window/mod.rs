@@ -35,6 +35,7 @@ mod rollback_interrupted;
 mod scene;
 mod selection;
 mod signals;
+mod sockets;
 mod started;
 mod status;
 mod units;

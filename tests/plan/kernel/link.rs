@@ -124,6 +124,7 @@ impl Kernel {
             nexthops,
             rules: _, // They find their interface by its name.
             neighbours,
+            sockets,
             unsupported: _,
         } = &mut self.state;
         links.retain(|link| link.name != *name);
@@ -131,6 +132,7 @@ impl Kernel {
         routes.retain(|route| !route.devs().contains(&name));
         nexthops.retain(|nexthop| nexthop.dev.as_ref() != Some(name));
         neighbours.retain(|neighbour| neighbour.dev != *name);
+        sockets.retain(|socket| socket.dev.as_ref() != Some(name));
         self.given_no_mac.remove(name);
         self.wanted_primary.remove(name);
         self.forget_missing_ports();

@@ -3,6 +3,7 @@
 pub mod bond;
 pub(crate) mod kind;
 pub mod settings;
+pub mod socket;
 pub mod sysctl;
 pub mod sysfs;
 pub(crate) mod vlan;
@@ -116,6 +117,11 @@ impl Link {
     /// Whether it is on a link of the host.
     pub(crate) fn is_on_host(&self) -> bool {
         matches!(self.parent, Some(Parent::Host(_)))
+    }
+
+    /// Whether a pod loses it with the host's NIC: it is on a link of the host, or a device that is inside the pod.
+    pub(crate) fn is_lost_with_host(&self) -> bool {
+        self.is_on_host() || self.kind == LinkKind::Physical
     }
 
     /// Whether netfix can add a port to it: to a VRF, and to a bridge whose ports have no VLANs. A bond is a case of its own.

@@ -13,7 +13,7 @@ pub use maintenance::{
     RebuildCause, RecordCause, RollbackCause, SystemdCause, WindowCause,
 };
 pub use network::{
-    ClaimHolder, ConflictCause, GatewayCause, Others, PlanCause, RestoreCause, Title,
+    ClaimHolder, ConflictCause, GatewayCause, Others, PlanCause, RestoreCause, SocketCause, Title,
 };
 pub use pods::{ForeignCause, InventoryCause, MatchingCause, NoNetns, PartialCause};
 
@@ -107,6 +107,7 @@ areas! {
     Restore(RestoreCause),
     Snapshot(SnapshotCause),
     Check(CheckCause),
+    Socket(SocketCause),
     Gateway(GatewayCause),
     Window(WindowCause),
     Detached(DetachedCause),

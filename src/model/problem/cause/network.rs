@@ -1,5 +1,6 @@
 //! Causes found in what is missing, in the way, or not answering on the network.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use ipnet::IpNet;
 
 use super::causes;
 use crate::model::manager::Manager;
+use crate::model::net::link::socket::Program;
 use crate::model::{Code, Hardware, IfName, Mac, PodId};
 
 causes! {
@@ -135,6 +137,22 @@ causes! {
         Burst { frames: usize } => ProbeRate,
         AnsweredByProxy { mac: Mac, probes: usize } => AddressConflict,
         NotAnnounced { failed: usize, all: usize, error: String } => Failed,
+    }
+}
+
+causes! {
+    /// Causes found in what programs lose with a link: each before the loss, and after it.
+    SocketCause {
+        GroupsEnd { groups: Vec<IpAddr>, programs: Vec<Program> } => SocketLost,
+        GroupsEnded { groups: Vec<IpAddr>, programs: Vec<Program> } => SocketLost,
+        AnycastEnds { groups: Vec<IpAddr>, programs: Vec<Program> } => SocketLost,
+        AnycastEnded { groups: Vec<IpAddr>, programs: Vec<Program> } => SocketLost,
+        PacketEnds { programs: Vec<Program> } => SocketLost,
+        PacketEnded { programs: Vec<Program> } => SocketLost,
+        RoutingEnds { programs: Vec<Program> } => SocketLost,
+        RoutingEnded { programs: Vec<Program> } => SocketLost,
+        TapEnds { programs: Vec<Program> } => SocketLost,
+        TapEnded { programs: Vec<Program> } => SocketLost,
     }
 }
 

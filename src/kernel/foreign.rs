@@ -1,0 +1,116 @@
+//! Sockets of other processes: what the kernel keeps in them, it tells only through them. They are asked, and nothing is changed in
+//! them (`pidfd_getfd`, Linux 5.6).
+
+use std::net::IpAddr;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+
+use nix::errno::Errno;
+use nix::sys::socket::{SockType, getsockopt, sockopt};
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
+
+use super::socket;
+use crate::model::IpFamily;
+
+/// A process of which sockets are asked.
+pub(crate) struct ForeignProcess(OwnedFd);
+
+/// A second descriptor of a socket of another process.
+pub(crate) struct ForeignSocket(OwnedFd);
+
+impl ForeignProcess {
+    pub(crate) fn open(pid: u32) -> Result<Self, Errno> {
+        let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+        let pid = pid.ok_or(Errno::ESRCH)?;
+        let opened = pidfd_open(pid, PidfdFlags::empty());
+        opened.map(Self).map_err(errno)
+    }
+
+    /// The socket with this number in the process.
+    pub(crate) fn socket(&self, number: RawFd) -> Result<ForeignSocket, Errno> {
+        let got = pidfd_getfd(&self.0, number, PidfdGetfdFlags::empty());
+        got.map(ForeignSocket).map_err(errno)
+    }
+}
+
+fn errno(error: rustix::io::Errno) -> Errno {
+    Errno::from_raw(error.raw_os_error())
+}
+
+/// `struct group_filter` of linux/in.h without sources.
+#[repr(C)]
+struct GroupFilter {
+    index: u32,
+    group: SocketAddress,
+    mode: u32,
+    sources: u32,
+}
+
+/// `struct sockaddr_storage`.
+#[repr(C, align(8))]
+struct SocketAddress([u8; 128]);
+
+impl ForeignSocket {
+    /// The cookie of its namespace; `None` before Linux 5.14.
+    pub(crate) fn netns_cookie(&self) -> Option<u64> {
+        socket::netns_cookie(&self.0).ok().flatten()
+    }
+
+    /// Whether a socket of this type can be in a group, or route multicast.
+    pub(crate) fn may_join(&self) -> bool {
+        let kind = getsockopt(&self.0, sockopt::SockType);
+        matches!(kind, Ok(SockType::Datagram | SockType::Raw))
+    }
+
+    /// Whether it joined this group on the link that had this ifindex. It keeps that when the link is gone.
+    pub(crate) fn has_joined(&self, index: u32, group: IpAddr) -> bool {
+        /// The same for both families (linux/in.h, linux/in6.h).
+        const MCAST_MSFILTER: libc::c_int = 48;
+        let mut address = [0; 128];
+        let (level, family) = match group {
+            IpAddr::V4(group) => {
+                address[4..8].copy_from_slice(&group.octets());
+                (libc::IPPROTO_IP, libc::AF_INET)
+            }
+            IpAddr::V6(group) => {
+                address[8..24].copy_from_slice(&group.octets());
+                (libc::IPPROTO_IPV6, libc::AF_INET6)
+            }
+        };
+        let family = u16::try_from(family).unwrap_or_default();
+        address[..2].copy_from_slice(&family.to_ne_bytes());
+        let mut filter = GroupFilter {
+            index,
+            group: SocketAddress(address),
+            mode: 0,
+            sources: 0,
+        };
+        self.get(level, MCAST_MSFILTER, &mut filter).is_ok()
+    }
+
+    /// Whether it can be the socket of a multicast routing daemon.
+    pub(crate) fn may_route(&self, family: IpFamily) -> bool {
+        /// `MRT_VERSION` and `MRT6_VERSION` (linux/mroute.h, linux/mroute6.h).
+        const VERSION: libc::c_int = 206;
+        let level = match family {
+            IpFamily::V4 => libc::IPPROTO_IP,
+            IpFamily::V6 => libc::IPPROTO_IPV6,
+        };
+        self.get(level, VERSION, &mut 0_u32).is_ok()
+    }
+
+    #[allow(unsafe_code)]
+    fn get<T>(&self, level: libc::c_int, name: libc::c_int, value: &mut T) -> Result<(), Errno> {
+        let mut length = libc::socklen_t::try_from(size_of::<T>()).map_err(|_| Errno::EINVAL)?;
+        // SAFETY: `value` is alive and exclusively borrowed for the call, and `length` is its size.
+        let result = unsafe {
+            libc::getsockopt(
+                self.0.as_fd().as_raw_fd(),
+                level,
+                name,
+                std::ptr::from_mut(value).cast(),
+                &raw mut length,
+            )
+        };
+        Errno::result(result).map(drop)
+    }
+}
