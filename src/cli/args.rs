@@ -95,7 +95,7 @@ impl Runtimes {
         RuntimeConfig {
             which: self.runtime,
             endpoint: self.runtime_endpoint.clone(),
-            containers: false,
+            containers: None,
         }
     }
 }

@@ -135,7 +135,7 @@ const EXIT_STATUS: &[(&str, &str)] = &[
         "0  kubelet runs, or no window was open\n\
             1  kubelet cannot be started\n\
             4  refused: COMMAND still runs or pods have lost their network (not with --force), the lock is held, not root\n\
-            5  a pod lacks something, is gone, was rebuilt or does not reach a gateway as before",
+            5  a pod lacks something, went for no known reason, was rebuilt or does not reach a gateway as before",
     ),
     (
         "upgrade",

@@ -6,6 +6,7 @@ pub mod bytes;
 pub mod checkpoint;
 pub mod conflict_probe;
 pub mod exit;
+pub mod fate;
 pub mod fidelity;
 mod loss;
 pub mod manager;

@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::text::{escape, join};
 use super::{
     GatewayAnswer, IfName, Interface, NodeIdentity, PodId, PodInfo, ProbeRate, Problem, State,
-    TargetAnswer, WindowNic,
+    TargetAnswer, WindowNic, is_false,
 };
+use crate::model::fate::{ContainerChange, Fate, PodFingerprint};
 use crate::model::pod::identity::Holder;
 
 /// Version of the format: 2 has [`Window::nics`] and [`Window::rollback`].
@@ -253,6 +254,18 @@ pub struct WindowPod {
     pub fingerprint_after: Option<PodFingerprint>,
     /// Whether it was rebuilt; null when unknown.
     pub rebuilt: Option<bool>,
+    /// What happened to it; null when unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fate: Option<Fate>,
+    /// When netfix noticed that it is gone; null where it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gone: Option<u64>,
+    /// What happened to its containers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub container_changes: Vec<ContainerChange>,
+    /// Whether an operator must look at what happened to it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub unexpected: bool,
 }
 
 impl WindowPod {
@@ -272,6 +285,26 @@ impl WindowPod {
             fingerprint_before: None,
             fingerprint_after: None,
             rebuilt: None,
+            fate: None,
+            gone: None,
+            container_changes: Vec::new(),
+            unexpected: false,
+        }
+    }
+
+    /// What happened to it. Records of an earlier netfix only have whether it was rebuilt.
+    #[must_use]
+    pub fn fate(&self) -> Option<Fate> {
+        let earlier = |rebuilt| if rebuilt { Fate::Rebuilt } else { Fate::Same };
+        self.fate.or_else(|| self.rebuilt.map(earlier))
+    }
+
+    /// Whether it is gone, or was when netfix last looked.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        match self.fate() {
+            Some(fate) => fate == Fate::Gone,
+            None => self.gone.is_some(),
         }
     }
 
@@ -280,39 +313,6 @@ impl WindowPod {
     pub fn outage(&self) -> Option<u64> {
         self.answered?.checked_sub(self.lost?)
     }
-}
-
-/// The fingerprint of a pod, from its runtime: a rebuilt pod has another.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PodFingerprint {
-    /// Sandbox id.
-    pub sandbox: String,
-    /// How often the sandbox was recreated; null where the runtime does not count.
-    pub attempt: Option<u32>,
-    /// Its containers, sorted by name.
-    pub containers: Vec<Container>,
-}
-
-/// A container of a pod.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Container {
-    /// Its name in the pod.
-    pub name: String,
-    /// Its id.
-    pub id: String,
-    /// How often it was restarted; null where the runtime does not count.
-    pub restarts: Option<u32>,
-}
-
-/// How the window left a container that ran before it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ContainerChange {
-    /// Its name in the pod.
-    pub name: String,
-    /// The id that it had.
-    pub id: String,
-    /// Whether a container of this name runs again.
-    pub runs_again: bool,
 }
 
 /// Whether a window is over.

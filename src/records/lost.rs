@@ -1,6 +1,6 @@
 //! Of the pods without a usable record: which are gone, and which run and cannot be restored.
 
-use crate::model::{PodSummary, Problem, Severity};
+use crate::model::{PodInfo, PodSummary, Problem, Severity};
 use crate::records::rejected::{GoneRule, Rejected};
 use crate::records::survey::{Finding, Surveyed, Unmatched};
 
@@ -19,6 +19,12 @@ impl Surveyed {
             missed,
         } = &self.gone;
         one.is_gone(*was_queried) && !missed.contains(&one.pod.info.id)
+    }
+
+    /// The pods of records that are known to be gone, and may be.
+    pub(crate) fn gone_pods(&self) -> impl Iterator<Item = &PodInfo> {
+        let gone = self.rejected.iter().filter(|one| self.is_gone(one));
+        gone.map(|one| &one.pod.info)
     }
 
     /// Whether every record is about a pod that is gone. Then the host is restored, and nothing else is missing.

@@ -126,8 +126,8 @@ fn daemons(request: &SurveyRequest, store: &Store) -> DaemonState {
 fn missed(request: &SurveyRequest, surveyed: &Surveyed) -> BTreeSet<PodId> {
     let found: Vec<_> = surveyed.matched.iter().map(|one| &one.info).collect();
     let is_missed = |info: &PodInfo| match &request.source {
-        // They ran when the window began.
-        RecordSource::Memory(_) => true,
+        // The window knows which of its pods may be gone.
+        RecordSource::Memory(_) => false,
         _ => request.selection.is_alone(info, &found),
     };
     let ids = surveyed.rejected.iter().map(|one| &one.pod.info);

@@ -39,7 +39,7 @@ pub(crate) enum Reason {
 pub(super) struct GoneRule {
     /// Whether a container runtime was queried for the pods that run.
     pub was_queried: bool,
-    /// Pods that must not be gone: the user named them, or they ran when a window began.
+    /// Pods that must not be gone: the user named them.
     pub missed: BTreeSet<PodId>,
 }
 

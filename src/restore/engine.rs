@@ -103,7 +103,7 @@ fn survey(state_dir: PathBuf, netns: &str) -> Result<Surveyed, Refusal> {
         runtimes: RuntimeConfig {
             which: Which::None,
             endpoint: None,
-            containers: false,
+            containers: None,
         },
         cni_cache: CNI_CACHE.into(),
     };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::context::Pending;
-use crate::model::{ConflictProbe, IfName, NodeIdentity, PodSummary, ProbeRate, Problem};
+use crate::model::{ConflictProbe, IfName, NodeIdentity, PodInfo, PodSummary, ProbeRate, Problem};
 use crate::plan::Step;
 
 /// What a restore did, and what is left.
@@ -16,6 +16,8 @@ pub(crate) struct Restored {
     pub host: Option<(Vec<Step>, RestoreState)>,
     /// Sorted by id.
     pub pods: Vec<RestoredPod>,
+    /// Pods with a record that are gone, or that their runtime is tearing down: nothing was changed in them.
+    pub gone: Vec<PodInfo>,
     pub problems: Vec<Problem>,
     /// Whether nothing was changed because no record may be used here.
     pub is_refused: bool,
@@ -54,6 +56,8 @@ pub(crate) struct RestoredPod {
     pub after: Option<Vec<IfName>>,
     /// Steps that were carried out.
     pub done: Vec<Step>,
+    /// Whether the host's links under it stayed since the restore before: what it lost, it lost alone.
+    pub lost_alone: bool,
 }
 
 /// How a restore left a namespace.

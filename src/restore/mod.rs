@@ -5,6 +5,7 @@
 mod apply;
 pub(crate) mod compare;
 mod conflict;
+pub(crate) mod course;
 mod create_links;
 mod detour;
 #[cfg(feature = "engine")]

@@ -25,6 +25,7 @@ use crate::restore::conflict::announce::announce;
 use crate::restore::conflict::holders;
 use crate::restore::conflict::pace::Pace;
 use crate::restore::conflict::probe::{Conflict, Probing, Search};
+use crate::restore::course::Course;
 use crate::restore::facts::{Limits, RestoreState, Restored, RestoredPod};
 use crate::restore::host::links::{HostDone, HostJob};
 use crate::restore::host::scope::ParentChange;
@@ -50,36 +51,39 @@ pub(crate) fn run(
     let permit = guard
         .as_ref()
         .map_or(Permit::NoStateDirectory, Permit::locked);
-    let mut recovered = BTreeSet::new();
-    let mut restore = |limit: WaitLimit<'_>, progress: &mut dyn Listener| {
-        carry_out(request, limit, permit, store, &mut recovered, progress)
-    };
-    let restored = restore(WaitLimit::new(limits, None), progress)?;
+    let mut course = Course::default();
+    let limit = WaitLimit::new(limits, None);
+    let restored = carry_out(request, limit, permit, store, &mut course, progress)?;
     if limits.settle.is_zero() || restored.host.is_none() {
         return Ok(restored);
     }
     // Watch whether anything is lost again.
-    settle(restored, limits, progress, restore)
+    course.is_watch = true;
+    let mut restored = settle(restored, limits, progress, |limit, progress| {
+        carry_out(request, limit, permit, store, &mut course, progress)
+    })?;
+    restored.problems.extend(course.problems());
+    Ok(restored)
 }
 
 /// Restores. Where the parents of the pods' links were lost again meanwhile, it begins again: a driver may reset twice.
-/// `recovered` are the pods that this run has restored by a record from elsewhere, and receives more.
 pub(crate) fn carry_out(
     request: &SurveyRequest,
     limit: WaitLimit<'_>,
     permit: Permit<'_>,
     store: &Store,
-    recovered: &mut BTreeSet<NetnsKey>,
+    course: &mut Course,
     progress: &mut dyn Listener,
 ) -> Result<Restored, Refusal> {
     let mut attempt = |fallback: Fallback, progress: &mut dyn Listener| {
-        let surveyed = prepare_with(request, fallback, recovered, store)?;
+        let surveyed = prepare_with(request, fallback, &course.recovered, store)?;
         let from_elsewhere = surveyed
             .matched
             .iter()
             .filter(|one| one.is_from_elsewhere());
-        recovered.extend(from_elsewhere.map(|one| one.pod.netns.key()));
-        once(surveyed, &request.runtimes, limit, permit, progress)
+        let from_elsewhere = from_elsewhere.map(|one| one.pod.netns.key());
+        course.recovered.extend(from_elsewhere);
+        once(surveyed, &request.runtimes, limit, permit, course, progress)
     };
     let mut fallback = request.fallback.before_queries();
     let Attempt {
@@ -97,11 +101,11 @@ pub(crate) fn carry_out(
     let mut times = 1;
     while parents != ParentChange::Same && times <= AGAIN {
         let again = attempt(fallback, progress)?;
-        let problem = again
+        let problems = again
             .restored
             .lost_again_after(&restored, parents == ParentChange::Lost);
         restored = restored.then(again.restored);
-        restored.problems.extend(problem);
+        restored.problems.extend(problems);
         parents = again.parents;
         times += 1;
     }
@@ -109,6 +113,7 @@ pub(crate) fn carry_out(
         let problem = RestoreCause::Unsettled { times }.error("host");
         restored.problems.push(problem);
     }
+    course.add_torn(&mut restored);
     Ok(restored)
 }
 
@@ -127,14 +132,24 @@ fn once(
     runtimes: &RuntimeConfig,
     limit: WaitLimit<'_>,
     permit: Permit<'_>,
+    course: &mut Course,
     progress: &mut dyn Listener,
 ) -> Result<Attempt, Refusal> {
+    let has_torn = course.leave_out(&mut surveyed);
     let pods = PodJob::all(mem::take(&mut surveyed.matched));
     // Without a record that may be used here, nothing is changed.
-    let mut done = if pods.is_empty() && !surveyed.has_only_gone() {
+    let mut done = if pods.is_empty() && !has_torn && !surveyed.has_only_gone() {
         Done::default()
     } else {
-        in_order(&mut surveyed, pods, limit, permit, progress).map_err(|error| {
+        let done = in_order(
+            &mut surveyed,
+            pods,
+            (limit, permit),
+            runtimes,
+            course,
+            progress,
+        );
+        done.map_err(|error| {
             let error = error.to_string();
             Refusal::failed(RestoreCause::HostFailed { error }.error("host"))
         })?
@@ -169,21 +184,21 @@ struct Done {
 fn in_order(
     surveyed: &mut Surveyed,
     mut pods: Vec<PodJob>,
-    limit: WaitLimit<'_>,
-    permit: Permit<'_>,
+    (limit, permit): (WaitLimit<'_>, Permit<'_>),
+    runtimes: &RuntimeConfig,
+    course: &mut Course,
     progress: &mut dyn Listener,
 ) -> Result<Done, Error> {
     let recorded = pods.iter().map(|pod| pod.matched.pod.netns.key()).collect();
     let (host, baseline) = (&mut surveyed.host, &mut surveyed.baseline);
+    let node = surveyed.node_state.as_ref();
     let before = BeforeProbes {
         namespaces: &recorded,
-        proxies: surveyed
-            .node_state
-            .as_ref()
-            .map_or(&[], |node| &node.proxies),
+        proxies: node.map_or(&[], |node| &node.proxies),
     };
     let mut host = HostJob::new(host, baseline, limit, permit);
     let mut pending = Pending::default();
+    course.begin(|| host.parents());
     // Give each bond its MAC back: without ports it would take over that of its next port.
     host.keep_bond_macs()?;
     // Wait until the NIC is back under its final name, and the devices that were inside pods too.
@@ -202,6 +217,12 @@ fn in_order(
             continue;
         }
         progress.notice(Progress::Phase(Stage::RestoringPods, taken.len()));
+        // Read what each pod lacks.
+        batch::visit(&mut taken, turn.limit(), |pod| {
+            round::survey(pod, host.host, &links, limit.limits.conflict_probe)
+        });
+        // Change nothing in a pod that its runtime is tearing down.
+        course.leave_torn(&mut taken, host.host, &links, runtimes);
         notes.extend(restore_turn(
             &mut taken,
             turn,
@@ -217,7 +238,8 @@ fn in_order(
     notes.extend(host.managed.findings(&host.done));
     // Find both sides of each conflict about a MAC. The caller begins again if parents were lost meanwhile.
     holders::find_mac_owners(&mut pods, host.host);
-    let parents = ParentChange::compare(&parents, &host.parents());
+    let parents = course.end(&parents, host.parents());
+    pods.retain(|pod| !pod.is_torn);
     Ok(Done {
         host: Some(host.finish()),
         pods,
@@ -246,10 +268,6 @@ fn restore_turn(
     progress: &mut dyn Listener,
 ) -> Result<Vec<Problem>, Error> {
     let limits = host.limit.limits;
-    // Read what each pod lacks.
-    batch::visit(pods, turn.limit(), |pod| {
-        round::survey(pod, host.host, links, limits.conflict_probe)
-    });
     let targets = pods.iter().map(|pod| pod.targets.len()).sum();
     let pace = Pace::new(limits.probe_rate, targets);
     let mut notes = Vec::new();
@@ -363,14 +381,17 @@ fn sum_up(mut surveyed: Surveyed, done: Done, runtimes: &RuntimeConfig) -> Resto
             before: None,
             after: None,
             done: Vec::new(),
+            lost_alone: false,
         });
     }
     pods.sort_by(|a, b| a.pod.info.id.cmp(&b.pod.info.id));
+    let gone = surveyed.gone_pods().cloned().collect();
     Restored {
         recorded: surveyed.node_state.map(|recorded| shown(&recorded.stamp())),
         node: surveyed.node,
         host,
         pods,
+        gone,
         problems,
         is_refused,
         was_complete: false,

@@ -111,10 +111,11 @@ pub(super) fn settle(
     progress.notice(Progress::Waiting(Wait::Loss, Vec::new(), limits.settle));
     while watch.has_losses(&mut time, &|| false) {
         let next = again(WaitLimit::new(limits, None), progress)?;
-        if let Some(problem) = next.lost_again_after(&restored, false) {
-            notes.push(problem);
+        let lost = next.lost_again_after(&restored, false);
+        if !lost.is_empty() {
             time.note_loss();
         }
+        notes.extend(lost);
         restored = restored.then(next);
         progress.notice(Progress::Waiting(Wait::Loss, Vec::new(), time.left()));
     }
@@ -132,11 +133,21 @@ pub(super) fn settle(
 impl Restored {
     /// What was lost between the restores before and this one; `is_known` where a loss was seen. Else, where those left
     /// something, this one does their work, unless that was a loss too: a NIC that was just missing.
-    pub(crate) fn lost_again_after(&self, before: &Self, is_known: bool) -> Option<Problem> {
-        let host = self.host.as_ref().map_or(0, |(steps, _)| steps.len());
-        let pods = self.pods.iter().filter(|pod| !pod.done.is_empty()).count();
+    pub(crate) fn lost_again_after(&self, before: &Self, is_known: bool) -> Vec<Problem> {
         let is_loss = is_known || before.was_complete || before.is_complete();
-        (is_loss && host + pods > 0).then(|| RestoreCause::LostAgain { pods }.warning("host"))
+        if !is_loss {
+            return Vec::new();
+        }
+        let host = self.host.as_ref().map_or(0, |(steps, _)| steps.len());
+        let pods = self.pods.iter().filter(|pod| !pod.done.is_empty());
+        let (alone, others): (Vec<_>, Vec<_>) = pods.partition(|pod| pod.lost_alone);
+        let of_host =
+            (host + others.len() > 0).then_some(RestoreCause::LostAgain { pods: others.len() });
+        let of_pods = (!alone.is_empty()).then(|| RestoreCause::PodsLostAgain {
+            pods: alone.iter().map(|pod| pod.pod.info.title()).collect(),
+        });
+        let causes = of_host.into_iter().chain(of_pods);
+        causes.map(|cause| cause.warning("host")).collect()
     }
 
     /// Whether it could not even begin: only its problems are known.
@@ -206,12 +217,12 @@ mod tests {
         };
         let complete = of(vec![step()], RestoreState::Restored);
         let missing = failed();
-        assert!(missing.lost_again_after(&complete, false).is_none());
+        assert!(missing.lost_again_after(&complete, false).is_empty());
         let before = complete.then(missing);
         let again = of(vec![step()], RestoreState::Restored);
-        assert!(again.lost_again_after(&before, false).is_some());
-        assert!(again.lost_again_after(&failed(), false).is_none());
-        assert!(again.lost_again_after(&failed(), true).is_some());
+        assert!(!again.lost_again_after(&before, false).is_empty());
+        assert!(again.lost_again_after(&failed(), false).is_empty());
+        assert!(!again.lost_again_after(&failed(), true).is_empty());
     }
 
     #[test]

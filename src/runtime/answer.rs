@@ -1,11 +1,13 @@
 //! The pods of the container runtimes, assigned to the namespaces that the kernel lists.
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use serde::Deserialize;
 
-use crate::model::window::{Container, PodFingerprint};
+use crate::model::fate::{Container, PodFingerprint};
 
 /// Which runtimes to query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -26,8 +28,8 @@ pub struct RuntimeConfig {
     pub which: Which,
     /// A socket instead of the usual ones.
     pub endpoint: Option<PathBuf>,
-    /// Whether to list containers too.
-    pub containers: bool,
+    /// Whether to list containers too, and of which of those that ended to query how.
+    pub containers: Option<BTreeSet<String>>,
 }
 
 impl RuntimeConfig {
@@ -65,7 +67,7 @@ pub struct Sandbox {
     /// The kind of runtime: `cri`, `docker` or `podman`.
     #[serde(skip)]
     pub source: &'static str,
-    /// Its running containers, sorted by name, where the query included them.
+    /// Its containers, running or not, where the query included them. kubelet keeps the one before a restart.
     pub containers: Vec<Container>,
 }
 
@@ -74,13 +76,23 @@ fn yes() -> bool {
 }
 
 impl Sandbox {
-    /// What changes when the pod is rebuilt.
+    /// What changes when the pod is rebuilt or one of its containers restarted.
     pub fn fingerprint(&self) -> PodFingerprint {
+        let mut containers = self.containers.clone();
+        let rank = |one: &Container| (Reverse(one.restarts), one.ended);
+        containers.sort_by(|a, b| (&a.name, rank(a)).cmp(&(&b.name, rank(b))));
+        containers.dedup_by(|later, first| later.name == first.name);
         PodFingerprint {
             sandbox: self.id.clone(),
             attempt: self.attempt,
-            containers: self.containers.clone(),
+            containers,
         }
+    }
+
+    /// The last container of a name.
+    pub(crate) fn last_container(&self, name: &str) -> Option<&Container> {
+        let own = self.containers.iter().filter(|one| one.name == name);
+        own.max_by_key(|one| (one.restarts, !one.ended))
     }
 }
 

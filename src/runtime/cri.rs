@@ -2,7 +2,7 @@
 //!
 //! Older runtimes offer `runtime.v1alpha2`, whose messages are the same; only the name of the service differs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -15,7 +15,7 @@ use super::call::{AT_ONCE, Listing, Patience, RuntimeFailure, before};
 use super::cri_api as api;
 use super::grpc::{Channel, GrpcError, NOT_FOUND, UNIMPLEMENTED};
 use super::names::{non_empty, plain};
-use crate::model::window::Container;
+use crate::model::fate::Container;
 
 /// The kind of runtime.
 pub(super) const KIND: &str = "cri";
@@ -24,6 +24,9 @@ const SERVICES: [&str; 2] = [
     "runtime.v1.RuntimeService",
     "runtime.v1alpha2.RuntimeService",
 ];
+
+/// kubelet's annotation of a container.
+const RESTARTS: &str = "io.kubernetes.container.restartCount";
 
 /// A runtime that has answered with its version.
 #[derive(Debug)]
@@ -63,8 +66,11 @@ impl CriClient {
         Err(RuntimeFailure::NotOffered)
     }
 
-    /// Lists every running sandbox, and their running containers where `containers` is set.
-    pub async fn list_sandboxes(self, containers: bool) -> Result<Listing, RuntimeFailure> {
+    /// Lists every running sandbox, and their containers where `ran` is set: of those in it that ended, how they did.
+    pub async fn list_sandboxes(
+        self,
+        ran: Option<&BTreeSet<String>>,
+    ) -> Result<Listing, RuntimeFailure> {
         let patience = &Patience::new();
         let state = Some(api::PodSandboxStateValue {
             state: api::SANDBOX_READY,
@@ -83,8 +89,8 @@ impl CriClient {
             .try_collect()
             .await?;
         let mut sandboxes: Vec<Sandbox> = sandboxes.into_iter().flatten().collect();
-        if containers {
-            let mut of_sandbox = self.containers(patience).await?;
+        if let Some(ran) = ran {
+            let mut of_sandbox = self.containers(patience, ran).await?;
             for sandbox in &mut sandboxes {
                 sandbox.containers = of_sandbox.remove(&sandbox.id).unwrap_or_default();
             }
@@ -96,33 +102,56 @@ impl CriClient {
         })
     }
 
-    /// Every running container, by its sandbox.
+    /// Every container, by its sandbox.
     async fn containers(
         &self,
         patience: &Patience,
+        ran: &BTreeSet<String>,
     ) -> Result<BTreeMap<String, Vec<Container>>, RuntimeFailure> {
         let request = api::ListContainersRequest {};
         let listed: api::ListContainersResponse =
             self.list(patience, "ListContainers", request).await?;
+        let containers: Vec<(String, Container)> = stream::iter(listed.containers)
+            .map(|listed| async {
+                let (of, mut container) = described_container(listed);
+                if container.ended && ran.contains(&container.id) {
+                    self.add_end(patience, &mut container).await?;
+                }
+                Ok::<_, RuntimeFailure>((of, container))
+            })
+            .buffer_unordered(AT_ONCE)
+            .try_collect()
+            .await?;
         let mut of_sandbox: BTreeMap<String, Vec<Container>> = BTreeMap::new();
-        for container in listed
-            .containers
-            .into_iter()
-            .filter(|container| container.state == api::CONTAINER_RUNNING)
-        {
-            let restarts = container.metadata.as_ref().map(|metadata| metadata.attempt);
-            let name = plain(&container.metadata.unwrap_or_default().name);
-            let of = of_sandbox.entry(container.pod_sandbox_id).or_default();
-            of.push(Container {
-                name,
-                id: container.id,
-                restarts,
-            });
+        for (of, container) in containers {
+            of_sandbox.entry(of).or_default().push(container);
         }
         for containers in of_sandbox.values_mut() {
             containers.sort();
         }
         Ok(of_sandbox)
+    }
+
+    /// How a container ended, unless it was removed since.
+    async fn add_end(
+        &self,
+        patience: &Patience,
+        container: &mut Container,
+    ) -> Result<(), RuntimeFailure> {
+        const MILLISECOND: i64 = 1_000_000;
+        let step = format!("ContainerStatus {}", plain(&container.id));
+        let request = api::ContainerStatusRequest {
+            container_id: container.id.clone(),
+        };
+        let answer: Result<api::ContainerStatusResponse, GrpcError> = self
+            .call(patience, &step, "ContainerStatus", request)
+            .await?;
+        let status = answer.ok().and_then(|answer| answer.status);
+        if let Some(status) = status.filter(|status| status.finished_at > 0) {
+            container.exit = Some(status.exit_code);
+            container.finished = Some(status.finished_at / MILLISECOND);
+        }
+        Ok(())
     }
 
     /// One sandbox; `None` if it ended after the list or uses the host's namespace.
@@ -195,6 +224,22 @@ fn process_and_netns(info: &Value) -> (Option<u32>, Option<PathBuf>) {
     (pid.filter(|pid| *pid != 0), path)
 }
 
+/// The sandbox of a container, and the container.
+fn described_container(listed: api::CriContainer) -> (String, Container) {
+    // A container that kubelet starts again gets the next attempt, and the count as an annotation.
+    let attempt = listed.metadata.as_ref().map(|metadata| metadata.attempt);
+    let count = listed.annotations.get(RESTARTS);
+    let container = Container {
+        name: plain(&listed.metadata.unwrap_or_default().name),
+        id: listed.id,
+        restarts: attempt.max(count.and_then(|count| count.parse().ok())),
+        ended: listed.state != api::CONTAINER_RUNNING,
+        exit: None,
+        finished: None,
+    };
+    (listed.pod_sandbox_id, container)
+}
+
 pub(super) fn described(id: String, status: api::PodSandboxStatus, info: &str) -> Option<Sandbox> {
     let namespaces = status
         .linux
@@ -232,6 +277,26 @@ pub(super) fn described(id: String, status: api::PodSandboxStatus, info: &str) -
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn restarts_are_the_attempt_or_kubelets_count() {
+        let restarts = |attempt: Option<u32>, count: Option<&str>| {
+            let annotation = count.map(|count| (RESTARTS.to_owned(), count.to_owned()));
+            let listed = api::CriContainer {
+                metadata: attempt.map(|attempt| api::ContainerMetadata {
+                    name: "app".to_owned(),
+                    attempt,
+                }),
+                annotations: annotation.into_iter().collect(),
+                ..api::CriContainer::default()
+            };
+            described_container(listed).1.restarts
+        };
+        assert_eq!(restarts(Some(0), None), Some(0));
+        assert_eq!(restarts(Some(0), Some("4")), Some(4));
+        assert_eq!(restarts(Some(4), Some("many")), Some(4));
+        assert_eq!(restarts(None, None), None);
+    }
 
     #[test]
     fn a_field_that_the_verbose_answer_lacks_is_unknown() {

@@ -135,6 +135,29 @@ pub(super) struct CriContainer {
     pub metadata: Option<ContainerMetadata>,
     #[prost(int32, tag = "6")]
     pub state: i32,
+    #[prost(btree_map = "string, string", tag = "9")]
+    pub annotations: BTreeMap<String, String>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct ContainerStatusRequest {
+    #[prost(string, tag = "1")]
+    pub container_id: String,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct ContainerStatusResponse {
+    #[prost(message, optional, tag = "1")]
+    pub status: Option<ContainerStatus>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct ContainerStatus {
+    /// In nanoseconds since 1970; 0 while it runs.
+    #[prost(int64, tag = "6")]
+    pub finished_at: i64,
+    #[prost(int32, tag = "7")]
+    pub exit_code: i32,
 }
 
 #[derive(Clone, PartialEq, Message)]

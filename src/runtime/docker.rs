@@ -1,14 +1,16 @@
 //! Docker, and podman behind the same API.
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
+use jiff::Timestamp;
 
 use super::answer::Sandbox;
 use super::call::{AT_ONCE, Listing, Patience, RuntimeFailure, before, cause};
-use super::docker_api::{self as api, InspectedContainer, ListedContainer};
+use super::docker_api::{self as api, ContainerState, InspectedContainer, Listed, ListedContainer};
 use super::names::{KubeName, non_empty, plain};
-use crate::model::window::Container;
+use crate::model::fate::Container;
 
 const DOCKER: &str = "docker";
 const PODMAN: &str = "podman";
@@ -53,18 +55,23 @@ impl DockerClient {
         })
     }
 
-    /// Lists every running container that owns a network namespace, and its pod's containers where `containers` is set.
-    pub async fn list_sandboxes(self, containers: bool) -> Result<Listing, RuntimeFailure> {
+    /// Lists every running container that owns a network namespace, and its pod's containers where `ran` is set: of those
+    /// in it that ended, how they did.
+    pub async fn list_sandboxes(
+        self,
+        ran: Option<&BTreeSet<String>>,
+    ) -> Result<Listing, RuntimeFailure> {
         let patience = &Patience::new();
-        let step = "GET /containers/json";
-        let (of_pods, others): (Vec<_>, Vec<_>) = patience
-            .wait(step, api::list(&self.socket))
-            .await?
-            .map_err(|error| RuntimeFailure::of(step, cause(error.as_ref())))?
+        let listed = if ran.is_some() && self.kind == DOCKER {
+            Listed::Restarting
+        } else {
+            Listed::Running
+        };
+        let running = self.list(patience, listed).await?;
+        let has_pods = running.iter().any(ListedContainer::is_of_pod);
+        let others = running
             .into_iter()
-            .partition(|container| container.has_type(APPLICATION));
-        let others = others
-            .into_iter()
+            .filter(|container| !container.has_type(APPLICATION))
             .map(|container| container.id.unwrap_or_default());
         let sandboxes: Vec<Option<Sandbox>> = stream::iter(others)
             .map(|id| self.container(patience, id))
@@ -72,12 +79,13 @@ impl DockerClient {
             .try_collect()
             .await?;
         let mut sandboxes: Vec<Sandbox> = sandboxes.into_iter().flatten().collect();
-        for container in of_pods.into_iter().filter(|_| containers) {
-            let Some((of, container)) = of_sandbox(container) else {
-                continue;
-            };
-            if let Some(sandbox) = sandboxes.iter_mut().find(|sandbox| sandbox.id == of) {
-                sandbox.containers.push(container);
+        let is_wanted = |own: &Container| !own.ended || listed == Listed::Restarting;
+        sandboxes.retain(|sandbox| sandbox.containers.iter().all(is_wanted));
+        if let Some(ran) = ran.filter(|_| has_pods) {
+            for (of, container) in self.of_pods(patience, ran).await? {
+                if let Some(sandbox) = sandboxes.iter_mut().find(|sandbox| sandbox.id == of) {
+                    sandbox.containers.push(container);
+                }
             }
         }
         for sandbox in &mut sandboxes {
@@ -90,26 +98,76 @@ impl DockerClient {
         })
     }
 
+    async fn list(
+        &self,
+        patience: &Patience,
+        listed: Listed,
+    ) -> Result<Vec<ListedContainer>, RuntimeFailure> {
+        let step = "GET /containers/json";
+        let all = patience.wait(step, api::list(&self.socket, listed)).await?;
+        all.map_err(|error| RuntimeFailure::of(step, cause(error.as_ref())))
+    }
+
+    /// The containers of pods, each with the id of its sandbox.
+    async fn of_pods(
+        &self,
+        patience: &Patience,
+        ran: &BTreeSet<String>,
+    ) -> Result<Vec<(String, Container)>, RuntimeFailure> {
+        let mut all = self.list(patience, Listed::OfPods).await?;
+        all.retain(|container| container.has_type(APPLICATION));
+        let mut all: Vec<_> = all.into_iter().filter_map(of_sandbox).collect();
+        for (_, container) in &mut all {
+            if !container.ended || !ran.contains(&container.id) {
+                continue;
+            }
+            let inspected = self.inspect(patience, &container.id).await?;
+            if let Some(state) = inspected.and_then(|inspected| inspected.state) {
+                container.exit = state.exit_code.and_then(|code| i32::try_from(code).ok());
+                container.finished = state.finished();
+            }
+        }
+        Ok(all)
+    }
+
     /// One container; `None` if it ended after the list or owns no network namespace.
     async fn container(
         &self,
         patience: &Patience,
         id: String,
     ) -> Result<Option<Sandbox>, RuntimeFailure> {
-        let step = format!("GET /containers/{}/json", plain(&id));
+        let container = self.inspect(patience, &id).await?;
+        Ok(container.and_then(|container| described(id, container, self.kind)))
+    }
+
+    async fn inspect(
+        &self,
+        patience: &Patience,
+        id: &str,
+    ) -> Result<Option<InspectedContainer>, RuntimeFailure> {
+        let step = format!("GET /containers/{}/json", plain(id));
         if id.is_empty() {
             return Err(RuntimeFailure::of(&step, "it was listed without an id"));
         }
-        let container = patience
-            .wait(&step, api::inspect(&self.socket, &id))
-            .await?;
-        let container =
-            container.map_err(|error| RuntimeFailure::of(&step, cause(error.as_ref())))?;
-        Ok(container.and_then(|container| described(id, container, self.kind)))
+        let container = patience.wait(&step, api::inspect(&self.socket, id)).await?;
+        container.map_err(|error| RuntimeFailure::of(&step, cause(error.as_ref())))
+    }
+}
+
+impl ContainerState {
+    /// When the container ended last, in milliseconds since 1970; `None` if it never did.
+    fn finished(&self) -> Option<i64> {
+        let finished: Timestamp = self.finished_at.as_ref()?.parse().ok()?;
+        Some(finished.as_millisecond()).filter(|ended| *ended > 0)
     }
 }
 
 impl ListedContainer {
+    /// Whether dockershim or cri-dockerd made it.
+    fn is_of_pod(&self) -> bool {
+        self.has_type(SANDBOX) || self.has_type(APPLICATION)
+    }
+
     /// Whether it has this type by dockershim's label.
     fn has_type(&self, wanted: &str) -> bool {
         let labels = self.labels.as_ref();
@@ -131,6 +189,11 @@ pub(super) fn of_sandbox(container: ListedContainer) -> Option<(String, Containe
             name,
             id: container.id?,
             restarts,
+            ended: container
+                .state
+                .is_some_and(|state| state == "exited" || state == "created"),
+            exit: None,
+            finished: None,
         },
     ))
 }
@@ -146,8 +209,9 @@ pub(super) fn described(
         .host_config
         .and_then(|host| host.network_mode)
         .unwrap_or_default();
-    let is_running = (is(state.running) || is(state.paused)) && !is(state.restarting);
-    if !is_running || mode == "host" || mode.starts_with("container:") {
+    let is_restarting = is(state.restarting);
+    let is_there = is(state.running) || is(state.paused) || is_restarting;
+    if !is_there || mode == "host" || mode.starts_with("container:") {
         return None;
     }
     let labels = container
@@ -169,6 +233,9 @@ pub(super) fn described(
         name: non_empty(&name).unwrap_or_default(),
         id: id.clone(),
         restarts: restarts.and_then(|count| u32::try_from(count).ok()),
+        ended: is_restarting,
+        exit: None,
+        finished: state.finished(),
     });
     // The names in the labels count if they say that it is a pod's sandbox, then what dockershim put into its name.
     let is_sandbox = labels.get(TYPE).is_some_and(|kind| kind == SANDBOX);
@@ -183,11 +250,11 @@ pub(super) fn described(
         name: named(POD_NAME, Some(kube.map_or(&name, |kube| &kube.name))),
         uid: named(POD_UID, kube.map(|kube| &kube.uid)),
         attempt: kube.map(|kube| kube.attempt),
-        netns: netns.filter(|path| path.is_absolute()),
+        netns: netns.filter(|path| path.is_absolute() && !is_restarting),
         pid: state
             .pid
             .and_then(|pid| u32::try_from(pid).ok())
-            .filter(|pid| *pid != 0),
+            .filter(|pid| *pid != 0 && !is_restarting),
         // A pod's sandbox has this mode as well: its network is CNI's.
         has_network: is_sandbox || mode != "none" || kube.is_some(),
         source: kind,
@@ -286,6 +353,42 @@ mod tests {
             names(container("k8s_nginx_web-0_shop_u-1_0", "none", &[])),
             None
         );
+    }
+
+    #[test]
+    fn a_container_that_waits_for_its_restart_is_there_and_has_ended() {
+        let mut waiting = container("web", "bridge", &[]);
+        waiting.state = Some(ContainerState {
+            running: Some(true),
+            restarting: Some(true),
+            finished_at: Some("2026-11-21T12:00:01.5Z".to_owned()),
+            ..ContainerState::default()
+        });
+        let sandbox = described("0123".to_owned(), waiting, DOCKER).expect("it is there");
+        assert_eq!((sandbox.pid, &sandbox.netns), (None, &None));
+        let own = &sandbox.containers[0];
+        assert_eq!((own.ended, own.finished), (true, Some(1_795_262_401_500)));
+        let never = ContainerState {
+            finished_at: Some("0001-01-01T00:00:00Z".to_owned()),
+            ..ContainerState::default()
+        };
+        assert_eq!(never.finished(), None);
+    }
+
+    #[test]
+    fn a_container_of_a_pod_that_has_ended_is_listed_as_such() {
+        let listed = |state: &str| {
+            let labels = [(SANDBOX_ID, "4567"), (RESTARTS, "3")];
+            let own = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
+            let listed = ListedContainer {
+                id: Some("0123".to_owned()),
+                labels: Some(labels.map(own).into_iter().collect()),
+                state: Some(state.to_owned()),
+            };
+            of_sandbox(listed).map(|(of, container)| (of, container.restarts, container.ended))
+        };
+        assert_eq!(listed("running"), Some(("4567".to_owned(), Some(3), false)));
+        assert_eq!(listed("exited"), Some(("4567".to_owned(), Some(3), true)));
     }
 
     #[test]

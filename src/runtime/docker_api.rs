@@ -16,6 +16,22 @@ use super::http::{Failed, get};
 const LIST: &str =
     "/containers/json?filters=%7B%22status%22%3A%5B%22running%22%2C%22paused%22%5D%7D";
 
+/// The same with `restarting`, which only Docker knows: such a container has no namespace, and is not gone.
+const LIST_RESTARTING: &str = "/containers/json?filters=%7B%22status%22%3A%5B%22running%22%2C%22paused%22%2C%22restarting%22%5D%7D";
+/// `{"label":["io.kubernetes.docker.type=container"],"status":["running","paused","exited","created"]}`
+const LIST_OF_PODS: &str = "/containers/json?filters=%7B%22label%22%3A%5B%22io.kubernetes.docker.type%3Dcontainer%22%5D%2C%22status%22%3A%5B%22running%22%2C%22paused%22%2C%22exited%22%2C%22created%22%5D%7D";
+
+/// Which containers to list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Listed {
+    /// Those that run or are paused.
+    Running,
+    /// Those that wait to be restarted, too.
+    Restarting,
+    /// The containers of pods of Kubernetes but their sandboxes, ended ones too.
+    OfPods,
+}
+
 /// Labels of a container.
 pub(super) type Labels = HashMap<String, String>;
 
@@ -32,6 +48,7 @@ pub(super) struct Product {
 pub(super) struct ListedContainer {
     pub id: Option<String>,
     pub labels: Option<Labels>,
+    pub state: Option<String>,
 }
 
 /// One container in full.
@@ -53,6 +70,9 @@ pub(super) struct ContainerState {
     pub paused: Option<bool>,
     pub restarting: Option<bool>,
     pub pid: Option<i64>,
+    pub exit_code: Option<i64>,
+    /// When it ended last (RFC 3339); in the year 1 if it never did.
+    pub finished_at: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -85,9 +105,14 @@ pub(super) async fn product(socket: &str) -> Result<Product, Failed> {
     named(&response).ok_or_else(|| "the answer names no engine".into())
 }
 
-/// Every running or paused container.
-pub(super) async fn list(socket: &str) -> Result<Vec<ListedContainer>, Failed> {
-    parsed(&get(socket, LIST).await?)
+/// Containers.
+pub(super) async fn list(socket: &str, listed: Listed) -> Result<Vec<ListedContainer>, Failed> {
+    let path = match listed {
+        Listed::Running => LIST,
+        Listed::Restarting => LIST_RESTARTING,
+        Listed::OfPods => LIST_OF_PODS,
+    };
+    parsed(&get(socket, path).await?)
 }
 
 /// One container; `None` if the engine has no container with that id.

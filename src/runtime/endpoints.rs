@@ -133,7 +133,7 @@ mod tests {
             let config = RuntimeConfig {
                 which: Which::Auto,
                 endpoint: None,
-                containers: false,
+                containers: None,
             };
             let endpoints = to_query(&config, Some(&configured)).unwrap();
             let first = endpoints.into_iter().next();

@@ -1,6 +1,6 @@
 //! Queries all existing runtimes in parallel, within one time limit.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
@@ -47,7 +47,7 @@ pub(crate) fn query(
     let is_only = endpoints.len() == 1;
     let listing = runtime.block_on(join_all(endpoints.iter().map(|endpoint| {
         let is_needed = is_only || !endpoint.is_optional();
-        persist(endpoint, is_needed, config.containers, until)
+        persist(endpoint, is_needed, config.containers.as_ref(), until)
     })));
     let mut answer = RuntimeAnswer::default();
     let mut failed = Vec::new();
@@ -88,7 +88,7 @@ pub(crate) fn query(
 async fn persist(
     endpoint: &Endpoint,
     is_needed: bool,
-    containers: bool,
+    containers: Option<&BTreeSet<String>>,
     until: Instant,
 ) -> Result<Listing, RuntimeFailure> {
     let mut before = None;
@@ -113,7 +113,7 @@ async fn persist(
 
 async fn attempt(
     endpoint: &Endpoint,
-    containers: bool,
+    containers: Option<&BTreeSet<String>>,
     until: Instant,
 ) -> Result<Listing, RuntimeFailure> {
     let path = endpoint.path.to_str();

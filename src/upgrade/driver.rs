@@ -208,9 +208,11 @@ impl Driver<'_> {
         let guard = session.guard.as_ref();
         let Late {
             pods: late,
+            gone,
             problems,
         } = late::save(network, &self.named, guard, request, self.context)?;
         self.ledger.problems.add(Area::Preflight, problems);
+        session.note_gone_early(&gone);
         if !late.is_empty() {
             session.log(&Event::LateSnapshot { pods: late.len() });
             let mut pods = session.window().pods.clone();

@@ -125,7 +125,7 @@ impl Unselected {
         self.pods.iter().map(pod).collect()
     }
 
-    /// Observes what they have now. One that had lost something before it was gone was rebuilt for that.
+    /// Observes what they have now. One that had lost something before it went still counts as lost.
     pub(crate) fn observe(&mut self) -> Result<(), Refusal> {
         if self.pods.is_empty() {
             return Ok(());

@@ -1,5 +1,6 @@
 //! The pods of a window whose netfix died: what later commands do and find belongs to its record.
 
+use std::collections::BTreeSet;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -145,17 +146,17 @@ pub(crate) fn note_pods(
     context: &mut Context,
 ) -> Vec<Problem> {
     let mut problems = Vec::new();
-    if let Some((states, found)) = observed.states {
-        session.note_states(&states);
-        problems.extend(found);
-    }
     if let Some((stored, mut after, mut unreachable)) = observed.rebuilds {
         if after.sandboxes.is_none() {
             let again = query_rebuilds(&session.window().pods, config, BACK_AGAIN);
             (after.sandboxes, unreachable) = (again.0.sandboxes, again.1);
         }
         problems.extend(unreachable);
-        problems.extend(session.note_rebuilds(&after, &stored));
+        problems.extend(session.note_fates(after, &stored, &BTreeSet::new()));
+    }
+    if let Some((states, found)) = observed.states {
+        session.note_states(&states);
+        problems.extend(found);
     }
     session.begin(PhaseName::Verify, &Event::Verifying);
     let found = match probe(context) {

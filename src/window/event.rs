@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use crate::gateways::{Reachability, Verified};
+use crate::model::fate::Fate;
 use crate::model::problem::AlreadyLost;
-use crate::model::window::{PhaseName, Rollback};
+use crate::model::window::{PhaseName, Rollback, WindowPod};
 use crate::model::{GatewayAnswer, Problem, State};
 use crate::progress::Wait;
 
@@ -101,10 +102,7 @@ pub(crate) enum Event {
     Watching {
         settle: Duration,
     },
-    RebuildChecked {
-        same: usize,
-        pods: usize,
-    },
+    RebuildChecked(RebuildCheck),
     PhaseEnded {
         name: PhaseName,
         ok: bool,
@@ -233,5 +231,36 @@ impl Budget {
         match self {
             Self::NotReady(limit) | Self::Eviction(limit) | Self::Deadline(limit) => limit,
         }
+    }
+}
+
+/// What happened to the pods of a window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RebuildCheck {
+    pub pods: usize,
+    /// Those that are known not to be rebuilt.
+    pub same: usize,
+    pub restarted: usize,
+    pub gone: usize,
+    /// Those that an operator must look at.
+    unexpected: usize,
+}
+
+impl RebuildCheck {
+    pub(crate) fn of(pods: &[WindowPod]) -> Self {
+        let count =
+            |is_it: &dyn Fn(&WindowPod) -> bool| pods.iter().filter(|pod| is_it(pod)).count();
+        Self {
+            pods: pods.len(),
+            same: count(&|pod| pod.rebuilt == Some(false)),
+            restarted: count(&|pod| pod.fate == Some(Fate::Restarted)),
+            gone: count(&|pod| pod.fate == Some(Fate::Gone)),
+            unexpected: count(&|pod| pod.unexpected),
+        }
+    }
+
+    /// Whether no pod was rebuilt, and nothing else happened that it should not.
+    pub(crate) fn is_well(self) -> bool {
+        self.same == self.pods && self.unexpected == 0
     }
 }

@@ -58,6 +58,18 @@ pub(crate) fn count_bare(pods: &mut Vec<WindowPod>, restored: &Restored) {
     pods.sort_by(|a, b| a.info.id.cmp(&b.info.id));
 }
 
+/// The pods' states, where no restore was part of this. A pod that was not observed keeps its last state if it is gone.
+pub(crate) fn note_states(pods: &mut [WindowPod], states: &[(PodId, State)]) {
+    for pod in pods.iter_mut().filter(|pod| !pod.is_gone()) {
+        let observed = states.iter().find(|(id, _)| *id == pod.info.id);
+        pod.state = observed.map(|(_, state)| match state {
+            State::InSync if pod.steps > 0 => State::Restored,
+            state => *state,
+        });
+        reopen_outage(pod);
+    }
+}
+
 /// What a pod's gateways and targets answered in a window that began then. Its outage ends with the first answer, and only where its
 /// network is back: all of it, and no gateway silent that answered before.
 pub(crate) fn take_answers(

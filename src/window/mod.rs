@@ -5,6 +5,7 @@ pub(crate) mod background;
 pub(crate) mod bus;
 pub(crate) mod event;
 pub(crate) mod facts;
+pub(crate) mod fates;
 pub(crate) mod log_file;
 pub(crate) mod network;
 pub(crate) mod observed;

@@ -1,7 +1,7 @@
 //! The open window of this process: recorded on disk before anything is done, logged, and closed in the end. This file is the
 //! only writer of a window's record.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::SeekFrom;
 use std::path::Path;
 
@@ -20,7 +20,8 @@ use crate::runtime::Sandbox;
 use crate::store::{Guard, Store, StoreError};
 use crate::window::event::{Event, TARGET};
 use crate::window::facts::{self, Silence};
-use crate::window::rebuild_check::{self, After};
+use crate::window::fates;
+use crate::window::rebuild_check::After;
 use crate::window::records::is_of_other_boot;
 use crate::window::window_log::{self, WindowLog};
 
@@ -228,6 +229,9 @@ impl WindowSession {
 
     /// How a restore left each pod.
     pub(crate) fn note_restored(&mut self, restored: &Restored) {
+        let now = self.now();
+        let is_gone = |id: &PodId| restored.gone.iter().any(|gone| gone.id == *id);
+        fates::note_gone(&mut self.window, is_gone, now);
         facts::count_bare(&mut self.window.pods, restored);
         for pod in &mut self.window.pods {
             let mut all = restored.pods.iter();
@@ -260,31 +264,25 @@ impl WindowSession {
 
     /// The pods' states, where no restore was part of this; of a pod that is gone nothing is known.
     pub(crate) fn note_states(&mut self, states: &[(PodId, State)]) {
-        for pod in &mut self.window.pods {
-            let observed = states.iter().find(|(id, _)| *id == pod.info.id);
-            pod.state = observed.map(|(_, state)| match state {
-                State::InSync if pod.steps > 0 => State::Restored,
-                state => *state,
-            });
-            facts::reopen_outage(pod);
-        }
+        facts::note_states(&mut self.window.pods, states);
     }
 
-    /// Whether each pod was rebuilt; returns the problems of those that were, or may have been.
-    pub(crate) fn note_rebuilds(&mut self, after: &After, stored: &Stored) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        for pod in &mut self.window.pods {
-            let extension = facts::extension_of(&pod.info.id, stored);
-            let namespace = extension.map(|one| &one.identity);
-            let then = pod.fingerprint_before.as_ref();
-            let (verdict, now) = rebuild_check::check(&pod.info, then, namespace, after);
-            let (rebuilt, cause) = verdict.recorded(after);
-            (pod.fingerprint_after, pod.rebuilt) = (now.map(Sandbox::fingerprint), rebuilt);
-            // Of one that nothing describes it is already said that it lost its network.
-            let cause = cause.filter(|_| pod.state != Some(State::NoCheckpoint));
-            problems.extend(cause.map(|cause| cause.error(pod.info.title()).of(&pod.info.id)));
-        }
-        problems
+    /// Records what happened to each pod, `torn` being those that their runtime was tearing down; returns the problems.
+    pub(crate) fn note_fates(
+        &mut self,
+        after: After,
+        stored: &Stored,
+        torn: &BTreeSet<PodId>,
+    ) -> Vec<Problem> {
+        fates::note(&mut self.window, after, stored, torn)
+    }
+
+    /// Pods that went before kubelet was paused.
+    pub(crate) fn note_gone_early(&mut self, gone: &BTreeSet<PodId>) {
+        let mut phases = self.window.phases.iter();
+        let pause = phases.rfind(|phase| phase.name == PhaseName::Pause);
+        let at = pause.map_or_else(|| self.now(), |phase| phase.from);
+        fates::note_gone(&mut self.window, |id| gone.contains(id), at);
     }
 
     /// Problems that are known before the end.

@@ -255,7 +255,7 @@ fn an_open_window_shows_its_progress() {
     upgrade.node = this_boot();
     let killed = sentence(&upgrade);
     assert!(
-        killed.starts_with("Died in phase command; ") && killed.contains("`netfix resume`"),
+        killed.starts_with("Died in phase command; ") && killed.contains("`netfix resume"),
         "{killed}"
     );
     let computed = machine.json(&["report"])["report"]["computed"].clone();

@@ -10,13 +10,14 @@ use serde_json::Value;
 
 use crate::schema_file::faults;
 
-pub const NAMES: [&str; 6] = [
+pub const NAMES: [&str; 7] = [
     "well",
     "troubled",
     "killed",
     "pause",
     "rolled-back",
     "selected",
+    "fates",
 ];
 
 pub fn testdata(name: &str) -> PathBuf {

@@ -114,7 +114,7 @@ pub struct NodeResult {
     pub window: Option<String>,
     /// When the window was opened (RFC 3339); null for a check.
     pub started: Option<String>,
-    /// Its pods.
+    /// Its pods, without those that are gone after the window.
     pub pods: usize,
     /// Those that are well: back after the window, or restorable.
     pub pods_well: usize,
@@ -185,7 +185,8 @@ impl NodeDocument {
             result.verdict.clone_from(&computed.verdict);
             result.window = Some(report.id.clone());
             result.started = Some(report.started.clone());
-            (result.pods, result.pods_well) = (computed.pods.total, computed.pods.back);
+            let pods = &computed.pods;
+            (result.pods, result.pods_well) = (pods.total.saturating_sub(pods.gone), pods.back);
             result.worst_outage_ms = computed.outages.worst_ms;
             result.median_outage_ms = computed.outages.median_ms;
             result.pause_ms = computed.pause_ms;

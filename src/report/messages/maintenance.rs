@@ -2,13 +2,13 @@
 
 use std::fmt;
 
+use crate::model::fate::{ContainerChange, Excuse, LastSeen};
 use crate::model::next::NextStep;
 use crate::model::problem::{
     AlreadyLost, CommandCause, ConditionCause, DetachedCause, HookCause, JobEnd, KubeletCause,
     RebuildCause, RecordCause, RollbackCause, SystemdCause, WindowCause,
 };
 use crate::model::text::{count, duration, escape, join};
-use crate::model::window::ContainerChange;
 use crate::report::messages::{and, observed, or_nothing};
 
 sentences! {
@@ -260,10 +260,17 @@ sentences! {
             (was = short(was), is = short(is)),
         SandboxReplaced { was, is, attempt: Some(attempt) } => "was rebuilt: its sandbox was {was} and is now {is} \
             (attempt {attempt})" (was = short(was), is = short(is)),
-        SandboxGone { sandbox } => "its sandbox {sandbox} is gone, and no other replaced it" (sandbox = short(sandbox)),
-        SandboxRestarted => "its sandbox was created again",
+        SandboxRestarted => "was rebuilt: its sandbox was recreated",
+        NamespaceReplaced => "was rebuilt: another network namespace is in the place of its own",
+        NamespaceGone => "its network namespace is gone, and the runtime does not answer: cannot determine whether this pod \
+            was rebuilt or deleted",
         ContainersChanged { containers } => "{containers}" (containers = list(containers)),
-        NamespaceReplaced => "its network namespace is gone: the pod was rebuilt",
+        Gone { noticed, seen: LastSeen::Whole } => "gone: deleted, or killed: netfix cannot know which. Noticed at {noticed}; \
+            when netfix last saw it, nothing was missing",
+        Gone { noticed, seen: LastSeen::NotRestored } => "gone: deleted, or killed: netfix cannot know which. Noticed at \
+            {noticed}; when netfix last saw it, its network was not restored",
+        Gone { noticed, seen: LastSeen::InPause } => "gone while kubelet, which deletes pods, was paused: something else \
+            ended it. Noticed at {noticed}",
         Unknown => "cannot determine whether this pod was rebuilt",
         RuntimeGone => "cannot determine whether pods were rebuilt: the socket that answered before the window is gone",
         NoRuntime => "cannot determine whether pods were rebuilt: no container runtime answers",
@@ -272,16 +279,28 @@ sentences! {
 }
 
 fn list(containers: &[ContainerChange]) -> String {
-    let container = |change: &ContainerChange| {
-        let what = if change.runs_again {
-            "was restarted"
-        } else {
-            "is gone"
-        };
-        let (name, id) = (escape(&change.name), short(&change.id));
-        format!("container {name} ({id}) {what}")
+    join(containers.iter().map(change), ", ")
+}
+
+fn change(change: &ContainerChange) -> String {
+    let (name, id) = (escape(&change.name), short(&change.id));
+    let what = match change.restarts {
+        0 => "ended and was not restarted".to_owned(),
+        1 => "was restarted".to_owned(),
+        times => format!("was restarted {times} times"),
     };
-    join(containers.iter().map(container), ", ")
+    let exit = change.exit.map(|exit| format!(" (exit {exit})"));
+    let why = match change.excuse {
+        None => "",
+        Some(Excuse::RestartedBefore) => "; it had been restarted before the window too",
+        Some(Excuse::NotRunningBefore) => "; it did not run before the window either",
+        Some(Excuse::EndedInPause) => "; it ended before kubelet ran again",
+        Some(Excuse::Completed) => "; it had completed",
+    };
+    format!(
+        "container {name} ({id}) {what}{}{why}",
+        exit.unwrap_or_default()
+    )
 }
 
 /// The part of an id that people compare.

@@ -6,7 +6,7 @@ use super::{and, or_nothing};
 use crate::model::problem::{
     ClaimHolder, ConflictCause, GatewayCause, PlanCause, RestoreCause, Title,
 };
-use crate::model::text::{count, duration, escape};
+use crate::model::text::{count, duration, escape, join};
 use crate::model::{Hardware, IfName};
 
 sentences! {
@@ -146,8 +146,12 @@ sentences! {
             {manager} can remove it, unless its configuration has it",
         ManagerUnreachable { error } => "cannot query the network managers: {error}. netfix did not wait for owners of host \
             links that it could not find out",
-        LostAgain { pods } => "links were lost again after the restore, in {pods}, and restored once more. A network \
-            manager or a second reset of the driver does that" (pods = count(*pods, "pod")),
+        LostAgain { pods } => "links of the host were lost again after the restore, with those of {pods}, and restored once \
+            more. Usual causes: a network manager, or a second reset of the driver" (pods = count(*pods, "pod")),
+        PodsLostAgain { pods } => "links of {count} were lost again after the restore while the host's links stayed, and \
+            restored once more: {names}. A program on this node or in the pod deleted them (a CNI DEL, for example)"
+            (count = count(pods.len(), "pod"), names = join(pods.iter().map(|pod| escape(pod)), ", ")),
+        TornDown => "gone: its runtime is tearing it down (the sandbox is no longer ready). netfix recreated nothing in it",
         Unsettled { times } => "the links under the pods were remade {times} times during this restore: pods can be without \
             network. Find what removes them (`journalctl -b`, `dmesg`), then run `netfix restore`",
         NotProbed { failed, all, error } => "cannot send {failed} of {all}: {error}. netfix adds these addresses without a probe"

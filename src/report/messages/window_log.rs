@@ -5,8 +5,8 @@ use crate::model::window::{PhaseName, command_line};
 use crate::progress::Wait;
 use crate::report::messages::maintenance::repaired;
 use crate::report::verb::verify::gateways;
-use crate::report::window::words::reason;
-use crate::window::event::{Budget, Event, Program, SignalEffect, WindowMoment};
+use crate::report::window::words::{others, reason};
+use crate::window::event::{Budget, Event, Program, RebuildCheck, SignalEffect, WindowMoment};
 
 sentences! {
     Event {
@@ -49,8 +49,7 @@ sentences! {
         Verified(reached) => "{words}" (words = gateways(reached)),
         LookingAgain => "observing every pod, host link and gateway again",
         Watching { settle } => "watching for {settle} that nothing is lost again and no pod is rebuilt" (settle = duration(*settle)),
-        RebuildChecked { same, pods } if same == pods => "no pod was rebuilt ({same} of {pods} checked)",
-        RebuildChecked { same, pods } => "{same} of {pods} known not to be rebuilt" (pods = count(*pods, "pod")),
+        RebuildChecked(check) => "{words}" (words = rebuild_check(check)),
         PhaseEnded { name, ok: true } => "{name}: complete",
         PhaseEnded { name, ok: false } => "{name}: incomplete",
         NotSaved(problem) => "{problem}; the window continues and tries to save it again",
@@ -121,6 +120,22 @@ sentences! {
         Eviction(limit) => "after {limit} s the pods are marked for eviction",
         Deadline(limit) => "the deadline starts it after {limit} s",
     }
+}
+
+fn rebuild_check(check: &RebuildCheck) -> String {
+    let RebuildCheck {
+        pods,
+        same,
+        restarted,
+        gone,
+        ..
+    } = *check;
+    let rebuilt = if same == pods {
+        format!("no pod was rebuilt ({same} of {pods} checked)")
+    } else {
+        format!("{same} of {} known not to be rebuilt", count(pods, "pod"))
+    };
+    rebuilt + &others(restarted, gone)
 }
 
 /// What happens when the limit is reached.

@@ -51,6 +51,7 @@ fn rebuilt(pods: &PodCounts) -> Markup {
         known => html! { (known) " of " (pods.total) " checked" },
     };
     let tone = (pods.rebuilt > 0).then_some(Tone::Bad);
+    let note = html! { (note) (words::others(pods.restarted, pods.gone)) };
     figure("Pods rebuilt", &value, &note, tone)
 }
 

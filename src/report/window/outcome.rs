@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::words::others;
+use crate::model::fate::Fate;
 use crate::model::text::word;
 use crate::model::window::{Run, Standing, Window, WindowPod};
 use crate::model::{Problem, Severity, State};
@@ -20,7 +22,7 @@ pub enum Ending {
     Well,
     /// Every selected pod is back, and no other pod at risk has lost anything.
     SelectionWell,
-    /// Some pod is not back, does not reach a gateway, or was rebuilt.
+    /// Some pod is not back, does not reach a gateway, was rebuilt, or went or was restarted for no known reason.
     PodsAffected,
     /// Every pod is back, after a rollback.
     RolledBack,
@@ -105,6 +107,8 @@ pub enum PodOutcome {
     NotBack,
     /// It was rebuilt.
     Rebuilt,
+    /// It is gone, and no other is in its place.
+    Gone,
     /// It was not checked, or a gateway could not be probed.
     Unknown,
     /// It has everything, or lost nothing.
@@ -118,7 +122,10 @@ impl PodOutcome {
         let is_excused = is_excused(window, pod);
         let any = |answer| !is_excused && pod.gateways.iter().any(|one| one.reachable == answer);
         let (is_deaf, is_unasked) = (any(Some(false)), any(None));
-        if pod.rebuilt == Some(true) {
+        if pod.is_gone() {
+            return Self::Gone;
+        }
+        if pod.fate() == Some(Fate::Rebuilt) {
             return Self::Rebuilt;
         }
         match pod.state {
@@ -133,7 +140,7 @@ impl PodOutcome {
     pub(super) fn tone(self) -> Tone {
         match self {
             Self::NotBack | Self::Rebuilt => Tone::Bad,
-            Self::Unknown => Tone::Warning,
+            Self::Gone | Self::Unknown => Tone::Warning,
             Self::Back => Tone::Good,
         }
     }
@@ -148,6 +155,12 @@ fn is_excused(window: &Window, pod: &WindowPod) -> bool {
     own.peek().is_some() && own.all(|problem| problem.severity < Severity::Error)
 }
 
+/// Whether an operator must look at what happened to a pod, beside a rebuild.
+fn is_unexpected(pod: &WindowPod) -> bool {
+    let is_it = matches!(pod.fate(), Some(Fate::Gone | Fate::Restarted | Fate::Ended));
+    is_it && pod.unexpected
+}
+
 /// Pods by outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -160,6 +173,12 @@ pub struct PodCounts {
     pub not_back: usize,
     /// Pods that were rebuilt.
     pub rebuilt: usize,
+    /// Pods that are gone, with no other in their place.
+    pub gone: usize,
+    /// Pods, counted above too, of which a container was restarted.
+    pub restarted: usize,
+    /// Pods that are gone or had a container end, and that an operator must look at.
+    pub unexpected: usize,
     /// Pods that were not checked.
     pub unknown: usize,
     /// Pods that were not checked for a rebuild.
@@ -186,6 +205,11 @@ impl PodCounts {
             back: count(PodOutcome::Back),
             not_back: count(PodOutcome::NotBack),
             rebuilt: count(PodOutcome::Rebuilt),
+            gone: count(PodOutcome::Gone),
+            restarted: pods()
+                .filter(|pod| pod.fate() == Some(Fate::Restarted))
+                .count(),
+            unexpected: pods().filter(|pod| is_unexpected(pod)).count(),
             unknown: count(PodOutcome::Unknown),
             rebuilt_unknown: pods().filter(|pod| pod.rebuilt.is_none()).count(),
             unselected: window.unselected.len(),
@@ -194,9 +218,9 @@ impl PodCounts {
         }
     }
 
-    /// Pods that are not back or were rebuilt, selected or not.
+    /// Pods that are not back, were rebuilt or need a look for what happened to them, selected or not.
     pub(super) fn affected(&self) -> usize {
-        self.not_back + self.rebuilt + self.unselected_lost
+        self.not_back + self.rebuilt + self.unexpected + self.unselected_lost
     }
 }
 
@@ -207,6 +231,9 @@ impl fmt::Display for PodCounts {
             back,
             not_back,
             rebuilt,
+            gone,
+            restarted,
+            unexpected: _,
             unknown,
             rebuilt_unknown,
             unselected,
@@ -232,6 +259,7 @@ impl fmt::Display for PodCounts {
         if unknown > 0 && known > 0 {
             write!(f, ", {unknown} unknown")?;
         }
+        f.write_str(&others(restarted, gone))?;
         let checked = total.saturating_sub(rebuilt_unknown);
         match (rebuilt, checked) {
             (_, 0) => f.write_str("; cannot determine whether a pod was rebuilt")?,

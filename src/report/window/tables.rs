@@ -5,8 +5,9 @@ use maud::html;
 use super::outcome::PodOutcome;
 use super::view::ReportView;
 use super::words::{self, clock, lasted};
-use crate::model::window::{Phase, PhaseName, PodFingerprint, WindowPod};
-use crate::model::{Interface, Problem};
+use crate::model::fate::{Fate, PodFingerprint};
+use crate::model::window::{Phase, PhaseName, WindowPod};
+use crate::model::{Interface, Problem, State};
 use crate::report::answered::{Answered, answers};
 use crate::report::problems::word;
 use crate::report::style::Tone;
@@ -36,11 +37,14 @@ pub(super) fn phases(view: &ReportView) -> Table<'_, &Phase> {
         })
 }
 
-/// Pods before and after: all, or only those that are not back.
+/// Pods before and after: all, or only those that are not back or to which something happened.
 pub(super) fn pods(view: &ReportView, with_good: bool) -> Table<'_, &WindowPod> {
     let outcome = |pod: &WindowPod| PodOutcome::of(&view.window, pod);
     let mut rows = view.pods();
-    rows.retain(|pod| with_good || outcome(pod) != PodOutcome::Back);
+    let is_good = |pod: &WindowPod| {
+        outcome(pod) == PodOutcome::Back && matches!(pod.fate(), None | Some(Fate::Same))
+    };
+    rows.retain(|pod| with_good || !is_good(pod));
     Table::new(rows)
         .column("Pod", KEPT, |pod| {
             let title = pod.info.title();
@@ -62,10 +66,11 @@ pub(super) fn pods(view: &ReportView, with_good: bool) -> Table<'_, &WindowPod> 
         .column("Gateways", 5, |pod| gateways(pod))
         .column("ID", WIDE, |pod| pod.info.id.to_string())
         .column("State", KEPT, |pod| match pod.state {
+            _ if pod.is_gone() => Cell::badge(State::Gone, Tone::Warning),
             Some(state) => Cell::badge(state, Tone::of(state)),
             None => Cell::from(UNKNOWN),
         })
-        .column("Rebuilt", KEPT, |pod| rebuilt(pod))
+        .column("Rebuilt", KEPT, |pod| rebuilt(view, pod))
         .marked(move |pod| {
             let outcome = outcome(pod);
             (outcome != PodOutcome::Back).then(|| outcome.tone())
@@ -116,6 +121,7 @@ fn is_of_user(phase: &Phase) -> bool {
 /// How long a pod was cut off, in words; since when, if it is not back.
 pub(super) fn outage(view: &ReportView, pod: &WindowPod) -> String {
     match (pod.lost, pod.answered) {
+        (Some(_), None) if pod.is_gone() => UNKNOWN.to_owned(),
         (Some(lost), None) => match PodOutcome::of(&view.window, pod) {
             PodOutcome::NotBack => format!("since {}", clock(&view.window, lost, words::SECOND)),
             _ => "end unknown".to_owned(),
@@ -175,28 +181,40 @@ fn gateways(pod: &WindowPod) -> Cell {
     })
 }
 
-fn rebuilt(pod: &WindowPod) -> Cell {
-    match pod.rebuilt {
+/// Whether it was rebuilt, or what else happened to it.
+fn rebuilt(view: &ReportView, pod: &WindowPod) -> Cell {
+    let (word, tone) = match pod.fate() {
         None => return Cell::from(UNKNOWN),
-        Some(false) => return Cell::from("no"),
-        Some(true) => {}
-    }
-    Cell::toned("yes", Some(Tone::Bad)).on_page(html! {
-        span.badge.bad { "yes" }
-        @if let Some(words) = change(pod) { div.small.change { (words) } }
+        Some(Fate::Same) => return Cell::from("no"),
+        Some(Fate::Rebuilt) => ("yes", Tone::Bad),
+        Some(Fate::Restarted) => ("restarted", Tone::Warning),
+        Some(Fate::Ended) => ("ended", Tone::Warning),
+        Some(Fate::Gone) => ("gone", Tone::Warning),
+    };
+    let tone = if pod.unexpected { Tone::Bad } else { tone };
+    Cell::toned(word, Some(tone)).on_page(html! {
+        span class={ "badge " (tone.class()) } { (word) }
+        @if let Some(words) = change(view, pod) { div.small.change { (words) } }
     })
 }
 
-/// What shows that a pod was rebuilt.
-fn change(pod: &WindowPod) -> Option<String> {
+/// What shows that a pod was rebuilt, or what happened to it.
+fn change(view: &ReportView, pod: &WindowPod) -> Option<String> {
+    if let Some(gone) = pod.gone {
+        return Some(format!(
+            "noticed at {}",
+            clock(&view.window, gone, words::TIME)
+        ));
+    }
+    if !pod.container_changes.is_empty() {
+        let names = pod.container_changes.iter().map(|one| escape(&one.name));
+        return Some(format!("container {}", join(names, ", ")));
+    }
     let before = pod.fingerprint_before.as_ref()?;
     let after = pod.fingerprint_after.as_ref()?;
     let short = |fingerprint: &PodFingerprint| {
         escape(&fingerprint.sandbox.chars().take(8).collect::<String>())
     };
-    if before.sandbox != after.sandbox {
-        return Some(format!("sandbox {} became {}", short(before), short(after)));
-    }
-    let is_restarted = before.containers != after.containers;
-    is_restarted.then(|| "containers restarted".to_owned())
+    (before.sandbox != after.sandbox)
+        .then(|| format!("sandbox {} became {}", short(before), short(after)))
 }

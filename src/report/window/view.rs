@@ -55,7 +55,7 @@ pub struct Outages {
     pub worst_ms: Option<u64>,
     /// The median, in milliseconds; null when none is known.
     pub median_ms: Option<u64>,
-    /// Pods that lost their link, with no known answer since.
+    /// Pods that lost their link, with no known answer since; without those that are gone.
     pub unanswered: usize,
 }
 
@@ -78,7 +78,8 @@ impl Outages {
         });
         let mut pods: Vec<Outage> = known.collect();
         pods.sort_by_key(|outage| Reverse(outage.ms));
-        let is_silent = |pod: &&WindowPod| pod.lost.is_some() && pod.answered.is_none();
+        let is_silent =
+            |pod: &&WindowPod| pod.lost.is_some() && pod.answered.is_none() && !pod.is_gone();
         let last = pods.len().checked_sub(1);
         Self {
             worst_ms: pods.first().map(|outage| outage.ms),

@@ -91,6 +91,13 @@ pub(in crate::report) fn reason(rollback: &Rollback) -> String {
     }
 }
 
+/// The pods to which something else happened.
+pub(in crate::report) fn others(restarted: usize, gone: usize) -> String {
+    let parts = [(restarted, "restarted"), (gone, "gone")];
+    let parts = parts.into_iter().filter(|(number, _)| *number > 0);
+    join(parts.map(|(number, word)| format!("; {number} {word}")), "")
+}
+
 /// How many pods are back.
 pub(super) fn back(pods: &PodCounts) -> String {
     match pods.total {

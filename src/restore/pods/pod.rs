@@ -42,6 +42,10 @@ pub(in crate::restore) struct PodJob {
     pub failures: Vec<FailedStep>,
     /// The link that has the MAC of this pod's link.
     pub owner: Option<(Mac, ClaimHolder)>,
+    /// Whether the host's links under it stayed since the restore before.
+    pub lost_alone: bool,
+    /// Whether its runtime is tearing it down: nothing is changed in it.
+    pub is_torn: bool,
 }
 
 /// How far the work on a pod is.
@@ -89,6 +93,8 @@ impl PodJob {
             done: Vec::new(),
             failures: Vec::new(),
             owner: None,
+            lost_alone: false,
+            is_torn: false,
         }
     }
 
@@ -300,6 +306,8 @@ impl PodJob {
             done,
             failures,
             owner,
+            lost_alone,
+            is_torn: _,
         } = self;
         let (mut problems, view) = match state {
             PodState::Waiting | PodState::Late => (Vec::new(), None),
@@ -317,6 +325,7 @@ impl PodJob {
             before: Some(before.unwrap_or_default()),
             after: view.map(|view| link_names(&view.state)),
             done,
+            lost_alone,
         };
         let id = &matched.info.id;
         let problems = problems.into_iter().map(|problem| problem.of(id)).collect();

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use crate::model::Problem;
 use crate::model::problem::CommandCause;
 use crate::model::window::PhaseName;
 use crate::restore::settle::Settle;
 use crate::upgrade::driver::Driver;
 use crate::upgrade::ledger::Area;
 use crate::upgrade::phases::restore::PodNetwork;
-use crate::window::event::Event;
+use crate::window::event::{Event, RebuildCheck};
 use crate::window::rebuild_check::query;
 
 /// How long a runtime that stops with kubelet, as k3s's containerd does, may take to answer again.
@@ -18,6 +19,11 @@ impl Driver<'_> {
     /// Watches until `--settle` is over, restores what is lost meanwhile, and observes everything a last time.
     pub(super) fn check_rebuilds(&mut self, network: &mut PodNetwork) {
         if self.ledger.session.window().is_paused() {
+            // Only what is known without kubelet.
+            if self.gone() > 0 {
+                let found = self.judge(network, Duration::ZERO);
+                self.ledger.problems.add(Area::Rebuild, found);
+            }
             return;
         }
         let settle = self.request.settle;
@@ -25,27 +31,40 @@ impl Driver<'_> {
             .session
             .begin(PhaseName::RebuildCheck, &Event::Watching { settle });
         self.watch(network);
+        let mut found = self.judge(network, BACK_AGAIN);
+        let gone = self.gone();
+        self.observe_again(network, Duration::ZERO);
+        if self.gone() != gone {
+            found = self.judge(network, BACK_AGAIN);
+        }
+        let session = &mut self.ledger.session;
+        let is_well = RebuildCheck::of(&session.window().pods).is_well();
+        session.end(is_well && !self.ledger.signals.interrupted());
+        self.ledger.problems.add(Area::Rebuild, found);
+        self.ledger
+            .acknowledge(CommandCause::InterruptedRebuildCheck);
+    }
+
+    /// Records what happened to each pod; returns the problems. A runtime that does not answer has this long to do so.
+    fn judge(&mut self, network: &PodNetwork, limit: Duration) -> Vec<Problem> {
         let (session, signals) = (&mut self.ledger.session, &self.ledger.signals);
         let (after, unreachable) = query::after(
             &session.window().pods,
             &self.request.runtimes,
             &network.baseline.runtimes,
-            (BACK_AGAIN, &|| signals.interrupted()),
+            (limit, &|| signals.interrupted()),
             &self.request.selection,
         );
-        let rebuilt = session.note_rebuilds(&after, &network.baseline.stored);
-        let pods = session.window().pods.iter();
-        let same = pods.filter(|pod| pod.rebuilt == Some(false)).count();
-        let pods = session.window().pods.len();
-        session.log(&Event::RebuildChecked { same, pods });
-        self.observe_again(network, Duration::ZERO);
-        self.ledger
-            .session
-            .end(same == pods && !self.ledger.signals.interrupted());
-        self.ledger.problems.add(Area::Rebuild, unreachable);
-        self.ledger.problems.add(Area::Rebuild, rebuilt);
-        self.ledger
-            .acknowledge(CommandCause::InterruptedRebuildCheck);
+        let fates = session.note_fates(after, &network.baseline.stored, &network.torn());
+        let checked = RebuildCheck::of(&session.window().pods);
+        session.log(&Event::RebuildChecked(checked));
+        unreachable.into_iter().chain(fates).collect()
+    }
+
+    /// How many pods are gone, as far as netfix has noticed.
+    fn gone(&self) -> usize {
+        let pods = self.ledger.session.window().pods.iter();
+        pods.filter(|pod| pod.gone.is_some()).count()
     }
 
     /// Something may make the parents again after the restore: a network manager, or a driver that resets twice.
@@ -62,8 +81,8 @@ impl Driver<'_> {
     fn observe_again(&mut self, network: &mut PodNetwork, wait: Duration) -> bool {
         let again = network.restore_again(wait, self.request, &self.ledger, self.context);
         let lost_again = again.lost_again_after(&self.restored, false);
-        let was_lost = lost_again.is_some();
-        if let Some(problem) = lost_again {
+        let was_lost = !lost_again.is_empty();
+        for problem in lost_again {
             self.ledger.report(Area::Rebuild, problem);
         }
         self.take(again, network);

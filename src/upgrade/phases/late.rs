@@ -22,6 +22,7 @@ use crate::upgrade::phases::check::Blockers;
 use crate::upgrade::phases::restore::PodNetwork;
 use crate::upgrade::phases::snapshot;
 use crate::upgrade::request::UpgradeRequest;
+use crate::window::fates;
 use crate::window::rebuild_check::query;
 
 /// The namespaces of a snapshot, with the names that runtimes reported.
@@ -31,6 +32,8 @@ pub(crate) type Named = Vec<(NetnsIdentity, PodInfo)>;
 #[derive(Default)]
 pub(crate) struct Late {
     pub pods: Vec<WindowPod>,
+    /// Pods of the snapshot that went meanwhile.
+    pub gone: BTreeSet<PodId>,
     /// What --force has accepted.
     pub problems: Vec<Problem>,
 }
@@ -43,10 +46,16 @@ pub(crate) fn save(
     request: &UpgradeRequest<'_>,
     context: &mut Context,
 ) -> Result<Late, Refusal> {
-    let (inventory, bare) = uncovered(&network.baseline.stored, named, request)?;
+    let mut inventory = Inventory::open(&request.selection)?;
+    let present = inventory.pods.iter().map(|pod| &pod.identity);
+    let gone = fates::absent(&network.baseline.stored, present.chain(&inventory.closed));
+    let bare = leave_uncovered(&mut inventory, &network.baseline.stored, named, request)?;
     if inventory.pods.is_empty() {
         note_bare(network, bare);
-        return Ok(Late::default());
+        return Ok(Late {
+            gone,
+            ..Late::default()
+        });
     }
     let (store, progress) = (&context.store, context.progress.as_mut());
     let late = Selection::of_inodes(inventory.pods.iter().map(|pod| pod.identity.inode));
@@ -70,7 +79,11 @@ pub(crate) fn save(
         pod.fingerprint_before = own.map(Sandbox::fingerprint);
     }
     network.left_out.add(others);
-    Ok(Late { pods, problems })
+    Ok(Late {
+        pods,
+        gone,
+        problems,
+    })
 }
 
 /// COMMAND takes nothing from a namespace without an interface.
@@ -86,13 +99,13 @@ fn note_bare(network: &mut PodNetwork, bare: Vec<NetnsIdentity>) {
     }
 }
 
-/// The selected pods that have interfaces and that no checkpoint describes; and the namespaces without an interface.
-fn uncovered(
+/// Leaves the selected pods that have interfaces and that no checkpoint describes; returns the namespaces without an interface.
+fn leave_uncovered(
+    inventory: &mut Inventory,
     stored: &Stored,
     named: &Named,
     request: &UpgradeRequest<'_>,
-) -> Result<(Inventory, Vec<NetnsIdentity>), Refusal> {
-    let mut inventory = Inventory::open(&request.selection)?;
+) -> Result<Vec<NetnsIdentity>, Refusal> {
     let node = inventory.node.clone();
     inventory
         .pods
@@ -117,7 +130,7 @@ fn uncovered(
             .attribute(&request.runtimes, &request.selection)
             .is_ok();
     if !is_named {
-        inventory = Inventory::open(&request.selection)?;
+        *inventory = Inventory::open(&request.selection)?;
     }
     let is_late = |identity: &NetnsIdentity| {
         let mut late = late.iter();
@@ -133,7 +146,7 @@ fn uncovered(
     inventory
         .pods
         .retain(|pod| request.selection.wants_pod(&pod.info));
-    Ok((inventory, bare))
+    Ok(bare)
 }
 
 fn is_covered(

@@ -5,12 +5,12 @@ use std::mem;
 use std::time::Duration;
 
 use crate::context::Context;
-use crate::matching::NetnsKey;
-use crate::model::PodId;
+use crate::model::{PodId, Severity};
 use crate::progress::{Listener, Progress};
 use crate::records::contest::CNI_CACHE;
 use crate::records::fallback::Fallback;
 use crate::records::prepare::{RecordSource, SurveyRequest};
+use crate::restore::course::Course;
 use crate::restore::settle::{LossWatch, Settle};
 use crate::restore::{Limits, Permit, Restored, WaitLimit, session};
 use crate::upgrade::baseline::{Baseline, LeftOut};
@@ -30,8 +30,8 @@ pub(crate) struct PodNetwork {
     pub after: NetworkAfter,
     /// Since the last restore.
     losses: LossWatch,
-    /// Pods that were restored by a record from elsewhere.
-    recovered: BTreeSet<NetnsKey>,
+    /// What the restores know of each other.
+    course: Course,
 }
 
 impl PodNetwork {
@@ -43,7 +43,7 @@ impl PodNetwork {
             unselected,
             after: NetworkAfter::default(),
             losses: LossWatch::start(&[]),
-            recovered: BTreeSet::new(),
+            course: Course::default(),
         }
     }
 
@@ -56,6 +56,7 @@ impl PodNetwork {
         ledger: &Ledger,
         context: &mut Context,
     ) -> Restored {
+        self.course.is_watch = false;
         let mut restored = self.restore_once(wait, request, ledger, context);
         if !restored.is_complete() && !ledger.signals.interrupted() {
             ledger.session.log(&Event::RestoringAgain);
@@ -75,6 +76,7 @@ impl PodNetwork {
         context: &mut Context,
     ) -> Restored {
         ledger.session.log(&Event::LookingAgain);
+        self.course.is_watch = true;
         let mut restored = self.restore_once(wait, request, ledger, context);
         let pods = &ledger.session.window().pods;
         let is_known =
@@ -122,7 +124,7 @@ impl PodNetwork {
             limit,
             permit,
             &context.store,
-            &mut self.recovered,
+            &mut self.course,
             &mut NotedWaits { progress, log },
         );
         let mut restored = restored.unwrap_or_else(|refusal| Restored {
@@ -130,8 +132,20 @@ impl PodNetwork {
             ..Restored::default()
         });
         context.pending.add(mem::take(&mut restored.pending));
+        // The window reports these by itself.
+        let gone = &restored.gone;
+        let is_gone = |id: &PodId| gone.iter().any(|info| info.id == *id);
+        restored.problems.retain(|problem| {
+            let is_note = problem.severity == Severity::Info;
+            !is_note || !problem.pod.as_ref().is_some_and(is_gone)
+        });
         self.left_out.leave(&mut restored);
         restored
+    }
+
+    /// The pods that their runtime was tearing down.
+    pub(crate) fn torn(&self) -> BTreeSet<PodId> {
+        self.course.torn()
     }
 
     /// Whether something may have been lost since the last restore, or is before the time is over.

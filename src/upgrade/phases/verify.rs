@@ -1,5 +1,7 @@
 //! The probe of every gateway and target.
 
+use std::collections::BTreeMap;
+
 use crate::context::Context;
 use crate::gateways::{self, Verified};
 use crate::inventory::Inventory;
@@ -47,9 +49,11 @@ pub(crate) fn after(
     }
 }
 
-/// Leaves out the pods that are not of the window.
+/// Leaves out the pods that are not of the window, or gone: those have no gateway to answer.
 pub(crate) fn retain(verified: &mut Verified, window: &[WindowPod]) {
-    let is_of_window = |id: &PodId| window.iter().any(|pod| pod.info.id == *id);
+    let mut window: BTreeMap<_, _> = window.iter().map(|pod| (&pod.info.id, pod)).collect();
+    window.retain(|_, pod| !pod.is_gone());
+    let is_of_window = |id: &PodId| window.contains_key(id);
     verified.pods.retain(|one| is_of_window(&one.pod.info.id));
     verified
         .problems

@@ -8,9 +8,10 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::model::window::PodFingerprint;
+use crate::model::fate::PodFingerprint;
+use crate::model::problem::RebuildCause;
 use crate::model::{NetnsIdentity, PodInfo};
-use crate::window::rebuild_check::{After, RebuildVerdict, check};
+use crate::window::rebuild_check::{After, Verdict, check};
 
 #[derive(Deserialize)]
 struct RebuildCase {
@@ -22,17 +23,28 @@ struct RebuildCase {
     after: After,
 }
 
-fn verdict(case: &RebuildCase) -> String {
-    let (fingerprint, namespace) = (case.fingerprint.as_ref(), case.namespace.as_ref());
-    let (verdict, now) = check(&case.pod, fingerprint, namespace, &case.after);
-    let verdict = match verdict {
-        RebuildVerdict::Same => "same".to_owned(),
-        RebuildVerdict::Unknown => "unknown".to_owned(),
-        RebuildVerdict::Rebuilt(by) => format!("rebuilt: {by}"),
+fn found(one: &RebuildCase) -> String {
+    let (fingerprint, namespace) = (one.fingerprint.as_ref(), one.namespace.as_ref());
+    let (verdict, now) = check(&one.pod, fingerprint, namespace, &one.after);
+    let word = match verdict.fate() {
+        Some(fate) => serde_json::to_string(&fate).unwrap(),
+        None => "unknown".to_owned(),
+    };
+    let words = match verdict {
+        Verdict::Same | Verdict::Unknown | Verdict::Gone => String::new(),
+        Verdict::NamespaceGone => format!(": {}", RebuildCause::NamespaceGone),
+        Verdict::Rebuilt(cause) => format!(": {cause}"),
+        Verdict::Changed(containers) => {
+            let is_excused = containers.iter().all(|one| one.excuse.is_some());
+            let severity = if is_excused { "warning" } else { "error" };
+            let cause = RebuildCause::ContainersChanged { containers };
+            format!(", {severity}: {cause}")
+        }
     };
     let now = now.map(|now| now.fingerprint().sandbox);
     format!(
-        "{verdict}\nsandbox now: {}\n",
+        "{}{words}\nsandbox now: {}\n",
+        word.trim_matches('"'),
         now.as_deref().unwrap_or("-")
     )
 }
@@ -47,7 +59,7 @@ fn every_case_has_its_verdict() {
         let case: RebuildCase =
             serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
         assert!(!case.why.is_empty(), "{} has no reason", folder.display());
-        let (found, path) = (verdict(&case), folder.join("verdict.txt"));
+        let (found, path) = (found(&case), folder.join("verdict.txt"));
         if std::env::var_os("NETFIX_BLESS").is_some() {
             fs::write(&path, &found).unwrap();
         } else if fs::read_to_string(&path).unwrap_or_default() != found {

@@ -1,16 +1,18 @@
 //! Queries the runtimes and the kernel for the rebuild check: before the pause, and once kubelet has run for a while.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::clock;
 use crate::inventory::{Inventory, kubelet_endpoint};
 use crate::matching::Selection;
 use crate::model::Problem;
 use crate::model::problem::{InventoryCause, RebuildCause};
 use crate::model::window::WindowPod;
 use crate::runtime::{RuntimeAnswer, RuntimeConfig, Sandbox};
-use crate::window::rebuild_check::After;
+use crate::window::rebuild_check::{After, Namespace};
 
 /// The time between two queries of a runtime that does not answer yet.
 const INTERVAL: Duration = Duration::from_millis(200);
@@ -20,16 +22,26 @@ type Limit<'a> = (Duration, &'a dyn Fn() -> bool);
 
 /// The runtimes before the pause.
 pub(crate) fn before(config: &RuntimeConfig) -> Result<RuntimeAnswer, Vec<Problem>> {
-    let config = with_containers(config);
+    let config = with_containers(config, BTreeSet::new());
     kubelet_endpoint::query(&config)
 }
 
-/// A rebuild shows in the containers too.
-fn with_containers(config: &RuntimeConfig) -> RuntimeConfig {
+/// With the containers, and how those of `ran` ended.
+fn with_containers(config: &RuntimeConfig, ran: BTreeSet<String>) -> RuntimeConfig {
     RuntimeConfig {
-        containers: true,
+        containers: Some(ran),
         ..config.clone()
     }
+}
+
+/// The containers that ran before the window.
+fn ran(pods: &[WindowPod]) -> BTreeSet<String> {
+    let fingerprints = pods
+        .iter()
+        .filter_map(|pod| pod.fingerprint_before.as_ref());
+    let containers = fingerprints.flat_map(|one| &one.containers);
+    let ran = containers.filter(|one| !one.ended);
+    ran.map(|one| one.id.clone()).collect()
 }
 
 /// The sockets of the runtimes that list their pods.
@@ -51,16 +63,29 @@ pub(crate) fn after(
     selection: &Selection,
 ) -> (After, Vec<Problem>) {
     let is_needed = pods.iter().any(|pod| pod.fingerprint_before.is_some());
-    let (sandboxes, problems) = match sandboxes(is_needed, config, runtimes, limit) {
+    let config = with_containers(config, ran(pods));
+    let (sandboxes, problems) = match sandboxes(is_needed, &config, runtimes, limit) {
         Ok(sandboxes) => (Some(sandboxes), Vec::new()),
         Err(problems) => (None, problems),
     };
-    let inventory = Inventory::open(selection).ok();
     let after = After {
         sandboxes,
-        namespaces: inventory.map(|now| now.pods.into_iter().map(|pod| pod.identity).collect()),
+        namespaces: Inventory::open(selection).ok().map(namespaces),
+        resumed: None,
+        observed: clock::boottime(),
     };
     (after, problems)
+}
+
+fn namespaces(now: Inventory) -> Vec<Namespace> {
+    let closed = now.closed.into_iter().map(|identity| (identity, None));
+    let open = now
+        .pods
+        .into_iter()
+        .map(|pod| (pod.identity, Some(pod.info)));
+    let all = open.chain(closed);
+    all.map(|(identity, pod)| Namespace { identity, pod })
+        .collect()
 }
 
 /// The sandboxes. A runtime that does not answer yet gets more time.
@@ -73,10 +98,9 @@ fn sandboxes(
     if !is_needed {
         return Ok(Vec::new());
     }
-    let config = with_containers(config);
     let until = Instant::now() + limit;
     loop {
-        let last = query_again(&config, runtimes);
+        let last = query_again(config, runtimes);
         if last.is_ok() || is_interrupted() || Instant::now() >= until {
             return last;
         }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use k8s_cri::v1 as api;
 use serde_json::json;
@@ -19,7 +19,7 @@ use tonic::transport::Server;
 use tonic::{Request, Response, Status};
 use tonic_prost::ProstCodec;
 
-use super::Sandbox;
+use super::{ContainerOfPod, Sandbox};
 
 /// A CRI call that kubelet makes, and netfix too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +27,7 @@ pub enum Step {
     Version,
     List,
     Status,
+    Containers,
 }
 
 /// Runs before each list answer, with the number of earlier list calls.
@@ -90,6 +91,12 @@ impl FakeCri {
             state,
             thread: Some(thread::spawn(live)),
         }
+    }
+
+    /// Changes how it behaves from now on.
+    pub fn change(&self, change: impl FnOnce(&mut Script)) {
+        let script = self.state.script.lock();
+        change(&mut script.expect("no test fails while it holds the script"));
     }
 
     /// The number of list calls so far.
@@ -171,6 +178,12 @@ impl Service<http::Request<Body>> for Runtime {
                 }
                 Some("PodSandboxStatus") if spoken => {
                     unary(request, move |q| status(state.clone(), q)).await
+                }
+                Some("ListContainers") if spoken => {
+                    unary(request, move |q| containers(state.clone(), q)).await
+                }
+                Some("ContainerStatus") if spoken => {
+                    unary(request, move |q| container_status(state.clone(), q)).await
                 }
                 _ => Status::unimplemented(format!("unknown service or method {path}")).into_http(),
             })
@@ -343,6 +356,76 @@ async fn status(
             .collect(),
         ..api::PodSandboxStatusResponse::default()
     })
+}
+
+fn all_containers(state: &State) -> Vec<(String, ContainerOfPod)> {
+    let script = state.script.lock();
+    let script = script.expect("no test fails while it holds the script");
+    let of = |sandbox: &Sandbox| {
+        let containers = sandbox.containers.iter().cloned();
+        containers
+            .map(|container| (sandbox.id.clone(), container))
+            .collect::<Vec<_>>()
+    };
+    script.sandboxes.iter().flat_map(of).collect()
+}
+
+async fn containers(
+    state: Arc<State>,
+    _: api::ListContainersRequest,
+) -> Result<api::ListContainersResponse, Status> {
+    state.reach(Step::Containers).await?;
+    let item = |(sandbox, container): (String, ContainerOfPod)| api::Container {
+        id: container.id.clone(),
+        pod_sandbox_id: sandbox,
+        state: container.state(),
+        metadata: Some(api::ContainerMetadata {
+            name: container.name,
+            attempt: container.attempt,
+        }),
+        ..api::Container::default()
+    };
+    Ok(api::ListContainersResponse {
+        containers: all_containers(&state).into_iter().map(item).collect(),
+    })
+}
+
+async fn container_status(
+    state: Arc<State>,
+    request: api::ContainerStatusRequest,
+) -> Result<api::ContainerStatusResponse, Status> {
+    state.reach(Step::Containers).await?;
+    let all = all_containers(&state);
+    let mut found = all
+        .into_iter()
+        .filter(|(_, one)| one.id == request.container_id);
+    let (_, container) = found
+        .next()
+        .ok_or_else(|| Status::not_found(format!("no {}", request.container_id)))?;
+    let finished = container.ended.map(|(at, _)| at.duration_since(UNIX_EPOCH));
+    let finished = finished.map(|at| at.expect("after 1970").as_nanos());
+    let status = api::ContainerStatus {
+        id: container.id.clone(),
+        state: container.state(),
+        finished_at: finished.map_or(0, |at| i64::try_from(at).expect("before 2262")),
+        exit_code: container.ended.map_or(0, |(_, code)| code),
+        ..api::ContainerStatus::default()
+    };
+    Ok(api::ContainerStatusResponse {
+        status: Some(status),
+        ..api::ContainerStatusResponse::default()
+    })
+}
+
+impl ContainerOfPod {
+    fn state(&self) -> i32 {
+        let state = if self.ended.is_some() {
+            api::ContainerState::ContainerExited
+        } else {
+            api::ContainerState::ContainerRunning
+        };
+        state as i32
+    }
 }
 
 fn metadata(sandbox: &Sandbox) -> api::PodSandboxMetadata {

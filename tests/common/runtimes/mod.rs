@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::SystemTime;
 
 use super::node::Node;
 use super::pod::Pod;
@@ -30,6 +31,29 @@ pub struct Sandbox {
     pub host_network: bool,
     /// Listed as running, but gone when its status is queried.
     pub is_gone: bool,
+    pub containers: Vec<ContainerOfPod>,
+}
+
+/// A container of a pod as the fake CRI runtime reports it.
+#[derive(Debug, Clone)]
+pub struct ContainerOfPod {
+    pub id: String,
+    pub name: String,
+    pub attempt: u32,
+    /// When it ended, and its exit code; `None` while it runs.
+    pub ended: Option<(SystemTime, i32)>,
+}
+
+impl ContainerOfPod {
+    /// One that runs, after so many restarts.
+    pub fn running(name: &str, attempt: u32) -> Self {
+        Self {
+            id: unique_id(),
+            name: name.to_owned(),
+            attempt,
+            ended: None,
+        }
+    }
 }
 
 impl Sandbox {
@@ -50,6 +74,20 @@ impl Sandbox {
             uid: uid(number),
             ..Self::default()
         }
+    }
+
+    /// Every container ends with this code, as far as it runs.
+    pub fn end_containers(&mut self, code: i32) {
+        for container in &mut self.containers {
+            container.ended.get_or_insert((SystemTime::now(), code));
+        }
+    }
+
+    /// What kubelet does: another container in the place of the last one, which is kept.
+    pub fn restart(&mut self) {
+        let last = self.containers.last().expect("a container").clone();
+        let next = ContainerOfPod::running(&last.name, last.attempt + 1);
+        self.containers = vec![last, next];
     }
 
     /// The file name of the pod's checkpoint.

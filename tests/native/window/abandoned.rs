@@ -102,15 +102,16 @@ fn resume_reports_pods_that_are_gone() {
     scene.netfix("restore").exits(0);
     scene.machine.disown(&scene.pods[1].ns);
     let run = scene.netfix("resume -o json").exits(5);
-    let rebuilt = run.coded("pod-rebuilt");
-    assert_eq!(rebuilt.len(), 1, "{}", run.transcript());
-    assert_eq!(rebuilt[0].pod.as_deref(), Some(name));
+    let gone = run.coded("pod-gone");
+    assert_eq!(gone.len(), 1, "{}", run.transcript());
+    assert_eq!(gone[0].pod.as_deref(), Some(name));
     scene.assert_runs(KUBELET);
     let record = scene.record();
     assert_eq!(record["exit"], 5, "{record}");
-    let mut rebuilt: Vec<Value> = of_pods(&record, "rebuilt");
-    rebuilt.sort_by_key(Value::to_string);
-    assert_eq!(rebuilt, [false, true], "{record}");
+    let mut fates: Vec<Value> = of_pods(&record, "fate");
+    fates.sort_by_key(Value::to_string);
+    assert_eq!(fates, ["gone", "same"], "{record}");
+    assert_eq!(of_pods(&record, "rebuilt"), [false, false], "{record}");
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod device;
 mod disk;
 mod dry_run;
 mod engine;
+mod fates;
 mod gateways;
 mod killed;
 mod kubelets;

@@ -236,7 +236,7 @@ fn a_rebuilt_pod_is_reported_and_the_others_are_proven() {
 }
 
 #[test]
-fn a_rebuilt_container_in_its_sandbox_is_reported() {
+fn a_container_that_ended_in_its_sandbox_is_reported() {
     let real = Real::new(2);
     let upgrade = real.start("", &real.waiting());
     real.wait_for_command();
@@ -247,9 +247,10 @@ fn a_rebuilt_container_in_its_sandbox_is_reported() {
         .run_container(&real.pods[0].sandbox.id, "app2");
     real.go();
     let run = upgrade.finish().exits(5);
-    let rebuilt = run.coded("pod-rebuilt");
-    assert_eq!(rebuilt.len(), 1, "{}", run.transcript());
-    let message = &rebuilt[0].message;
+    assert!(run.coded("pod-rebuilt").is_empty(), "{}", run.transcript());
+    let ended = run.coded("pod-restarted");
+    assert_eq!(ended.len(), 1, "{}", run.transcript());
+    let message = &ended[0].message;
     assert!(
         message.contains("app") && message.contains(&real.container[..12]),
         "{message}"

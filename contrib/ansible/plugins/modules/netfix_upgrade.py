@@ -164,10 +164,10 @@ already_done:
   returned: always
   type: bool
 pods:
-  description: The numbers of pods, such as C(total), C(back), C(not_back) and C(rebuilt).
+  description: The numbers of pods, such as C(total), C(back), C(not_back), C(rebuilt) and C(gone).
   returned: when the window has ended
   type: dict
-  sample: {total: 40, back: 40, not_back: 0, rebuilt: 0, unknown: 0}
+  sample: {total: 40, back: 40, not_back: 0, rebuilt: 0, gone: 0, unknown: 0}
 worst_outage_ms:
   description: The longest outage of a pod.
   returned: when the window has ended

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use super::{Cause, causes};
 use crate::model::PodInfo;
+use crate::model::fate::{ContainerChange, LastSeen};
 use crate::model::next::WindowNow;
-use crate::model::window::{ContainerChange, PhaseName};
+use crate::model::window::PhaseName;
 
 causes! {
     /// Causes found around a maintenance window: before it starts, in its unit, in its record.
@@ -188,13 +189,14 @@ causes! {
 }
 
 causes! {
-    /// What shows that a pod was rebuilt in a window, or leaves it unknown.
+    /// What happened to a pod in a window, or leaves it unknown.
     RebuildCause {
         SandboxReplaced { was: String, is: String, attempt: Option<u32> } => PodRebuilt,
-        SandboxGone { sandbox: String } => PodRebuilt,
         SandboxRestarted => PodRebuilt,
-        ContainersChanged { containers: Vec<ContainerChange> } => PodRebuilt,
         NamespaceReplaced => PodRebuilt,
+        NamespaceGone => PodRebuilt,
+        ContainersChanged { containers: Vec<ContainerChange> } => PodRestarted,
+        Gone { noticed: String, seen: LastSeen } => PodGone,
         Unknown => PodRebuilt,
         RuntimeGone => RuntimeUnreachable,
         NoRuntime => RuntimeUnreachable,

@@ -130,6 +130,8 @@ causes! {
         UnknownToManager { manager: Manager } => ManagedLink,
         ManagerUnreachable { error: String } => ManagerUnreachable,
         LostAgain { pods: usize } => Degraded,
+        PodsLostAgain { pods: Vec<String> } => Degraded,
+        TornDown => PodGone,
         Unsettled { times: usize } => Degraded,
         HostFailed { error: String } => Failed,
         Postponed { budget: Duration } => PodBudget,

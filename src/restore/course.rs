@@ -1,0 +1,169 @@
+//! What the restores of one run know of each other.
+//!
+//! A pod that loses its links while those of the host under it stay may be one that its runtime is tearing down. Nothing is
+//! created in it again: its addresses may belong to another pod by now.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::inventory::kubelet_endpoint;
+use crate::inventory::observe::Host;
+use crate::matching::NetnsKey;
+use crate::model::problem::RestoreCause;
+use crate::model::{Parent, PodId, PodInfo, Problem};
+use crate::plan::HostLinks;
+use crate::records::survey::Surveyed;
+use crate::restore::facts::Restored;
+use crate::restore::host::scope::ParentChange;
+use crate::restore::pods::pod::PodJob;
+use crate::runtime::{RuntimeAnswer, RuntimeConfig, Sandbox};
+
+/// What the restores of one run know of each other.
+#[derive(Debug, Default)]
+pub(crate) struct Course {
+    /// Pods that were restored by a record from elsewhere.
+    pub recovered: BTreeSet<NetnsKey>,
+    /// Whether this is a watch after a restore: whatever is missing was lost again.
+    pub is_watch: bool,
+    /// The ifindexes of the host's links under the pods, as the last restore left them.
+    parents: Option<BTreeSet<u32>>,
+    /// Those of them that are still there, in a watch.
+    stayed: Option<BTreeSet<u32>>,
+    /// Pods that their runtime was tearing down.
+    torn: BTreeMap<NetnsKey, PodInfo>,
+}
+
+impl Course {
+    /// The pods that their runtime was tearing down.
+    pub(crate) fn torn(&self) -> BTreeSet<PodId> {
+        self.torn.values().map(|info| info.id.clone()).collect()
+    }
+
+    /// The warnings about them.
+    pub(super) fn problems(&self) -> impl Iterator<Item = Problem> {
+        let torn = self.torn.values();
+        torn.map(|info| RestoreCause::TornDown.warning(info.title()).of(&info.id))
+    }
+
+    /// Leaves out the pods that an earlier restore found torn down; returns whether there are any.
+    pub(super) fn leave_out(&self, surveyed: &mut Surveyed) -> bool {
+        let is_torn = |key: &NetnsKey| self.torn.contains_key(key);
+        surveyed
+            .matched
+            .retain(|one| !is_torn(&one.pod.netns.key()));
+        !self.torn.is_empty()
+    }
+
+    /// A restore begins; `parents` reads the ifindexes of the host's links under the pods.
+    pub(super) fn begin(&mut self, parents: impl FnOnce() -> BTreeSet<u32>) {
+        let before = self.parents.as_ref().filter(|_| self.is_watch);
+        self.stayed = before.map(|before| before & &parents());
+    }
+
+    /// A restore ended, with the host's links under the pods `now`; returns how they changed since `then`.
+    pub(super) fn end(&mut self, then: &BTreeSet<u32>, now: BTreeSet<u32>) -> ParentChange {
+        let change = ParentChange::compare(then, &now);
+        self.parents = Some(now);
+        change
+    }
+
+    /// Leaves out the pods whose links alone are lost, and whose sandbox is not ready any more. What each pod lacks must be
+    /// known.
+    pub(super) fn leave_torn(
+        &mut self,
+        pods: &mut Vec<&mut PodJob>,
+        host: &Host,
+        links: &HostLinks,
+        runtimes: &RuntimeConfig,
+    ) {
+        let Some(stayed) = &self.stayed else { return };
+        for pod in pods.iter_mut() {
+            pod.lost_alone = has_whole_host(pod, stayed, host, links);
+        }
+        let alone = pods
+            .iter()
+            .filter(|pod| pod.lost_alone && has_lost_links(pod));
+        let alone: Vec<&PodInfo> = alone.map(|pod| &pod.matched.info).collect();
+        if alone.is_empty() {
+            return;
+        }
+        let torn = torn_down(&alone, runtimes);
+        for pod in pods.iter_mut().filter(|pod| torn.contains(pod.id())) {
+            pod.is_torn = true;
+            let key = pod.matched.pod.netns.key();
+            self.torn.insert(key, pod.matched.info.clone());
+        }
+        pods.retain(|pod| !pod.is_torn);
+    }
+
+    /// Adds the pods that were left out to those that are gone.
+    pub(super) fn add_torn(&self, restored: &mut Restored) {
+        let known: BTreeSet<PodId> = restored.gone.iter().map(|info| info.id.clone()).collect();
+        let torn = self.torn.values().filter(|info| !known.contains(&info.id));
+        restored.gone.extend(torn.cloned());
+    }
+}
+
+/// Whether the host's links under a pod are among those that `stayed`. A device inside it comes and goes with its driver.
+fn has_whole_host(pod: &PodJob, stayed: &BTreeSet<u32>, host: &Host, links: &HostLinks) -> bool {
+    pod.matched
+        .claims()
+        .links
+        .iter()
+        .all(|link| match &link.parent {
+            Some(Parent::Host(parent)) => {
+                let parent = host.state.link(&links.name_now(parent));
+                parent.is_some_and(|parent| stayed.contains(&parent.index))
+            }
+            _ => link.hardware.is_none(),
+        })
+}
+
+fn has_lost_links(pod: &PodJob) -> bool {
+    let claims = pod.matched.claims();
+    let mut links = claims.links_but_loopback();
+    links.any(|link| !pod.before.iter().flatten().any(|name| *name == link.name))
+}
+
+/// The pods whose sandbox is not ready any more, or has no container left that runs. None where the runtime that knows them
+/// does not answer.
+fn torn_down(pods: &[&PodInfo], runtimes: &RuntimeConfig) -> BTreeSet<PodId> {
+    let Ok(answer) = kubelet_endpoint::query(runtimes) else {
+        return BTreeSet::new();
+    };
+    let known = pods.iter().filter(|info| answer.knows(info));
+    let (ready, torn): (Vec<&PodInfo>, Vec<_>) =
+        known.partition(|info| answer.sandbox(info).is_some());
+    let mut torn: BTreeSet<PodId> = torn.into_iter().map(|info| info.id.clone()).collect();
+    if ready.is_empty() {
+        return torn;
+    }
+    // Some runtimes end the containers first, then take the network away, and end the sandbox last.
+    let with_containers = RuntimeConfig {
+        containers: Some(BTreeSet::new()),
+        ..runtimes.clone()
+    };
+    if let Ok(answer) = kubelet_endpoint::query(&with_containers) {
+        let is_ended = |sandbox: &Sandbox| {
+            let containers = &sandbox.containers;
+            !containers.is_empty() && containers.iter().all(|one| one.ended)
+        };
+        let ended = ready
+            .into_iter()
+            .filter(|info| answer.sandbox(info).is_none_or(is_ended));
+        torn.extend(ended.map(|info| info.id.clone()));
+    }
+    torn
+}
+
+impl RuntimeAnswer {
+    /// Whether the runtime that reported a pod's sandbox has answered.
+    fn knows(&self, info: &PodInfo) -> bool {
+        let mut queried = self.queried.iter();
+        info.sandbox.is_some() && queried.any(|one| one.kind == Some(info.source.as_str()))
+    }
+
+    fn sandbox(&self, info: &PodInfo) -> Option<&Sandbox> {
+        let mut sandboxes = self.sandboxes.iter();
+        sandboxes.find(|one| Some(&one.id) == info.sandbox.as_ref())
+    }
+}
