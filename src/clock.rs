@@ -40,6 +40,16 @@ pub(crate) fn wall() -> String {
     format!("{:.3}", Timestamp::now())
 }
 
+/// How far the wall clock was set since a moment that both clocks have, in milliseconds; `None` where it was not.
+pub(crate) fn set_since(wall: &str, since_boot: u64) -> Option<i64> {
+    /// Both clocks were read one after the other, and NTP corrects a running clock by up to 0.5 ms a second.
+    const TOLERANCE: i64 = 2000;
+    let passed = i64::try_from(boottime().saturating_sub(since_boot)).ok()?;
+    let then: Timestamp = wall.parse().ok()?;
+    let set = Timestamp::now().as_millisecond() - then.as_millisecond() - passed;
+    (set.abs() >= TOLERANCE + passed / 2000).then_some(set)
+}
+
 /// Now, as the name of a window: `20261121T031500Z`.
 pub(crate) fn id() -> String {
     Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string()

@@ -6,6 +6,8 @@ use crate::check::{self, Check};
 use crate::cli::CheckArgs;
 use crate::context::Context;
 use crate::inventory::nics;
+use crate::model::Window;
+use crate::records::stored::shown;
 use crate::refusal::Refusal;
 use crate::report::{
     self, CheckStatus, Document, Extra, HoldView, OpenWindow, ReportView, Standing, Surroundings,
@@ -47,6 +49,7 @@ pub(super) fn run(args: &CheckArgs, context: &mut Context) -> Document {
     view.is_selection = args.selectors.is_used();
     if let Some(path) = &args.textfile {
         let open = match &window {
+            Some(status) if status.is_of_other_boot => OpenWindow::Closed,
             Some(status) => OpenWindow::Open(HoldView::new(status)),
             None if unread.is_empty() => OpenWindow::Closed,
             None => OpenWindow::Unknown,
@@ -81,7 +84,11 @@ fn surroundings(open: OpenWindow, store: &Store) -> Surroundings {
     let last = closed.find_map(|id| store.load_window(id).ok().flatten());
     Surroundings {
         open,
-        last: last.map(|window| ReportView::new(window, Standing::Closed)),
+        last: last.map(|window| {
+            // Monitoring compares times with the clock as it is set now.
+            let started = shown(&window.opened());
+            ReportView::new(Window { started, ..window }, Standing::Closed)
+        }),
         nics: nics::read(&BTreeSet::new()).unwrap_or_default(),
     }
 }

@@ -16,9 +16,11 @@ mod window;
 
 use crate::cli::{Command, PlanArgs, ReportArgs};
 use crate::context::Context;
+use crate::inventory::node::node_identity;
 use crate::model::problem::UsageCause;
 use crate::refusal::Refusal;
 use crate::report::Document;
+use crate::window::session::close::settle;
 
 use common::prepare;
 
@@ -29,6 +31,8 @@ pub use host::on_host;
 /// Carries out a command that observes the machine.
 pub fn run(command: &Command, context: &mut Context) -> Reply {
     crate::kernel::netns::raise_file_limit();
+    let store = context.store.clone();
+    context.store = store.settled(node_identity, settle);
     let result = match command {
         Command::Upgrade(args) => prepare().and_then(|()| window::upgrade::run(args, context)),
         command => document(command, context).map(Reply::Document),

@@ -17,8 +17,10 @@ use crate::window::bus;
 use crate::window::event::Event;
 use crate::window::log_file::DEFAULT_LIMIT;
 use crate::window::observed::still_open;
-use crate::window::records::{is_of_other_boot, is_owner_alive};
+use crate::window::records::is_owner_alive;
 use crate::window::session::WindowSession;
+use crate::window::session::close::require_closed;
+use crate::window::session::damaged::mend;
 use crate::window::status::WindowStatus;
 
 const COMMAND: &str = "pause";
@@ -60,22 +62,25 @@ fn close_old_window(
     bus: Option<&Bus>,
     context: &Context,
 ) -> Result<(Guard, Vec<Problem>), Refusal> {
-    let Some(window) = context.store.open_window()? else {
+    let Some(window) = context.store.unclosed_window()? else {
         return Ok((guard, Vec::new()));
     };
+    if window.ended.is_some() {
+        require_closed(&window, &guard)?;
+        return Ok((guard, Vec::new()));
+    }
+    let damage = mend(&guard);
     if is_in_force(&window, bus) {
         return Err(still_open(&window, &context.store).into());
     }
     let session = WindowSession::take_over(window, guard, false, DEFAULT_LIMIT);
-    let problems = finish_abandoned(session, COMMAND);
+    let mut problems = finish_abandoned(session, COMMAND);
+    problems.extend(damage);
     Ok((context.store.lock(COMMAND)?, problems))
 }
 
 /// Whether a window still keeps a unit from running, or its process still runs.
 fn is_in_force(window: &Window, bus: Option<&Bus>) -> bool {
-    if is_of_other_boot(window) {
-        return false;
-    }
     let is_held = |unit: &str| bus.is_none_or(|bus| systemd::is_held(bus, unit).unwrap_or(true));
     let pause = window.pause.as_ref().filter(|_| window.is_paused());
     pause.is_some_and(|pause| is_held(&pause.unit)) || is_owner_alive(window)

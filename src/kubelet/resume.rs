@@ -1,7 +1,7 @@
 //! Starts kubelet again, even if the netfix that paused it is gone.
 
 use crate::context::Context;
-use crate::kubelet::deadline;
+use crate::kubelet::{damaged, deadline};
 use crate::model::problem::{KubeletCause, WindowCause};
 use crate::model::window::PhaseName;
 use crate::model::{Exit, Problem, Window};
@@ -11,8 +11,9 @@ use crate::systemd::{self, Bus};
 use crate::window::event::Event;
 use crate::window::log_file::DEFAULT_LIMIT;
 use crate::window::observed::observe;
-use crate::window::records::{is_of_other_boot, is_owner_alive};
+use crate::window::records::is_owner_alive;
 use crate::window::session::WindowSession;
+use crate::window::session::damaged::mend;
 use crate::window::status::WindowStatus;
 use crate::window::{abandoned, bus};
 
@@ -41,11 +42,28 @@ pub(crate) fn run(
     if !context.store.has_window_file() {
         return Ok(none());
     }
+    let over = context.store.unclosed_window().ok().flatten();
     let guard = context.store.lock(COMMAND)?;
-    // Another process may have closed it before this one had the lock.
-    let Some(window) = context.store.open_window()? else {
-        return Ok(none());
+    let window = match context.store.unclosed_window() {
+        Ok(Some(window)) => window,
+        // With the lock its record was closed, if another process has not closed it before.
+        Ok(None) => {
+            let over = over.filter(|window| window.ended.is_some());
+            let status = over.map(|window| WindowStatus::new(window, None));
+            return Ok(status.map_or_else(none, |status| Held {
+                status: Some(status),
+                exit: Exit::Done,
+                problems: Vec::new(),
+            }));
+        }
+        Err(error) if error.is_newer() => return Err(error.into()),
+        Err(error) => {
+            let damage = context.store.window_damage().unwrap_or(error);
+            drop(guard);
+            return damaged::resume(&damage, context);
+        }
     };
+    let damage = mend(&guard);
     if !accepts_losses && window.ended.is_none() {
         let now = observe(&window, &context.store);
         if now.is_resume_dangerous() {
@@ -53,7 +71,7 @@ pub(crate) fn run(
             return Err(cause.error(window.id).into());
         }
     }
-    let (window, problems, has_lost) = if is_owner_alive(&window) {
+    let (window, mut problems, has_lost) = if is_owner_alive(&window) {
         let mut session = WindowSession::visit(window, guard);
         let (problems, _) = end_pause(&mut session);
         (session.leave(), problems, false)
@@ -61,6 +79,7 @@ pub(crate) fn run(
         let session = WindowSession::take_over(window, guard, false, DEFAULT_LIMIT);
         end_abandoned(session, config, context)
     };
+    problems.extend(damage);
     let worst = if has_lost { Exit::Partly } else { Exit::Failed };
     Ok(Held {
         status: Some(WindowStatus::new(window, None)),
@@ -128,7 +147,7 @@ pub(crate) fn resume(session: &mut WindowSession, bus: &Bus) -> Result<Option<Pr
 /// Starts the paused unit again, unless that was done; returns whether it runs.
 fn end_pause(session: &mut WindowSession) -> (Vec<Problem>, bool) {
     let window = session.window();
-    if window.pause.is_none() || is_of_other_boot(window) {
+    if window.pause.is_none() || window.is_ended_by_reboot() {
         return (Vec::new(), true);
     }
     let bus = bus::connect();

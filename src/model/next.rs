@@ -95,7 +95,7 @@ pub enum NextStep {
     Resume,
     /// The pods have their network, and kubelet runs: only the record is open.
     Close,
-    /// A reboot has ended the window: the next window closes its record.
+    /// A reboot has ended the window: the next command with the lock closes its record.
     Nothing,
 }
 

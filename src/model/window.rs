@@ -3,6 +3,8 @@
 //!
 //! Times are milliseconds since the window's start, by the monotonic clock.
 
+mod reboot;
+
 use serde::{Deserialize, Serialize};
 
 use super::text::{escape, join};
@@ -32,6 +34,15 @@ pub struct Window {
     pub schema: u32,
     /// Its name, from its start: `20261121T031500Z`.
     pub id: String,
+    /// Its place among the windows of its state directory, which no clock changes; null in the record of an earlier netfix.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<u64>,
+    /// How often the record was written; null in that of an earlier netfix.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<u64>,
+    /// The version of the netfix that wrote it; null in the record of an earlier one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
     /// The command that opened it: `upgrade` or `pause`.
     pub command: String,
     /// The machine and boot.
@@ -42,7 +53,11 @@ pub struct Window {
     pub started: String,
     /// When it was opened, in milliseconds since the machine's boot (`CLOCK_BOOTTIME`).
     pub started_boottime: u64,
-    /// When it was closed, in milliseconds since the start; null while it is open.
+    /// How far the wall clock was set while the window was open, in milliseconds; null when it was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_set: Option<i64>,
+    /// When it was closed, in milliseconds since the start; null while it is open. Of a window that a reboot ended, the last
+    /// moment that is known.
     pub ended: Option<u64>,
     /// Exit code of the command that closed it; null while it is open.
     pub exit: Option<u8>,
@@ -368,19 +383,6 @@ impl Window {
             Some(begin.from)
         });
         armed.unwrap_or_default()
-    }
-
-    /// The last moment that it has, in milliseconds since its start.
-    pub(crate) fn last_known(&self) -> Option<u64> {
-        let phases = self
-            .phases
-            .iter()
-            .map(|phase| phase.to.unwrap_or(phase.from));
-        let pause = self
-            .pause
-            .iter()
-            .filter_map(|pause| pause.resumed.or(pause.paused));
-        phases.chain(pause).max()
     }
 
     /// The phase that is running, or in which netfix died.

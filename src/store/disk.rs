@@ -5,6 +5,10 @@ use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
+use nix::errno::Errno;
+use nix::fcntl::{FallocateFlags, fallocate};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+
 use crate::fault::point;
 
 /// Opens a file, or creates it where the options have it so.
@@ -29,6 +33,29 @@ pub(super) fn sync(file: &File) -> io::Result<()> {
 pub(super) fn rename(from: &Path, to: &Path) -> io::Result<()> {
     point("rename")?;
     fs::rename(from, to)
+}
+
+/// Exchanges two files in one step; fails on a file system that cannot.
+pub(super) fn exchange(one: &Path, other: &Path) -> io::Result<()> {
+    point("exchange")?;
+    Ok(renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE)?)
+}
+
+/// Has the file system set so many bytes aside for a file, whose size stays; fails where there is no space for them.
+pub(super) fn reserve(file: &File, bytes: u64) -> io::Result<()> {
+    point("reserve")?;
+    let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+    match fallocate(file, FallocateFlags::FALLOC_FL_KEEP_SIZE, 0, bytes) {
+        // A file system without it writes as it can.
+        Err(Errno::EOPNOTSUPP | Errno::ENOSYS) => Ok(()),
+        reserved => Ok(reserved?),
+    }
+}
+
+/// Sets the size of a file; gives back what is reserved beyond it.
+pub(super) fn set_size(file: &File, bytes: u64) -> io::Result<()> {
+    point("truncate")?;
+    file.set_len(bytes)
 }
 
 /// Creates a hard link.

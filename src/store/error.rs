@@ -14,6 +14,8 @@ pub struct StoreError {
     /// The file's name, or the option that requested it.
     object: String,
     pub(super) source: Option<io::Error>,
+    /// Whether a newer netfix wrote the file, which is no damage.
+    is_newer: bool,
 }
 
 impl StoreError {
@@ -23,6 +25,7 @@ impl StoreError {
             cause,
             object: name.to_string_lossy().into_owned(),
             source: None,
+            is_newer: false,
         }
     }
 
@@ -36,11 +39,20 @@ impl StoreError {
         Self::new(file, cause)
     }
 
+    /// A file that a newer netfix wrote.
+    pub(super) fn newer(file: &Path, reason: String) -> Self {
+        Self {
+            is_newer: true,
+            ..Self::corrupt(file, reason)
+        }
+    }
+
     pub(super) fn no_generation(number: u64, kept: Vec<u64>) -> Self {
         Self {
             cause: StoreCause::NoGeneration { kept },
             object: format!("--generation {number}"),
             source: None,
+            is_newer: false,
         }
     }
 
@@ -88,6 +100,11 @@ impl StoreError {
         }
     }
 
+    /// Whether a newer netfix wrote the file.
+    pub(crate) fn is_newer(&self) -> bool {
+        self.is_newer
+    }
+
     /// Whether the file or folder does not exist.
     pub(crate) fn is_missing(&self) -> bool {
         let kind = self.source.as_ref().map(io::Error::kind);
@@ -117,13 +134,23 @@ impl StoreError {
     /// The error as a problem, with its effect on the command.
     pub(crate) fn problem_with(&self, effect: StoreEffect) -> Problem {
         let mut cause = self.cause.clone();
-        match &mut cause {
-            StoreCause::Corrupt { effect: place, .. }
-            | StoreCause::NoSpace { effect: place, .. }
-            | StoreCause::CannotWrite { effect: place, .. }
-            | StoreCause::CannotRead { effect: place, .. } => *place = Some(effect),
-            StoreCause::Locked { .. } | StoreCause::NoGeneration { .. } => {}
-        }
+        add_effect(&mut cause, effect);
         cause.error(self.object.clone())
+    }
+
+    /// The error with its effect on every command.
+    pub(super) fn affecting(mut self, effect: StoreEffect) -> Self {
+        add_effect(&mut self.cause, effect);
+        self
+    }
+}
+
+fn add_effect(cause: &mut StoreCause, effect: StoreEffect) {
+    match cause {
+        StoreCause::Corrupt { effect: place, .. }
+        | StoreCause::NoSpace { effect: place, .. }
+        | StoreCause::CannotWrite { effect: place, .. }
+        | StoreCause::CannotRead { effect: place, .. } => *place = Some(effect),
+        StoreCause::Locked { .. } | StoreCause::NoGeneration { .. } => {}
     }
 }

@@ -182,6 +182,15 @@ fn digest(parts: &[&str]) -> String {
 
 /// Writes a value, with a checksum under the key at the end of `keys`.
 pub(super) fn save(path: &Path, value: &impl Serialize, keys: &[&str]) -> Result<(), StoreError> {
+    write(path, &encode(path, value, keys)?)
+}
+
+/// The text of a value, with a checksum under the key at the end of `keys`.
+pub(super) fn encode(
+    path: &Path,
+    value: &impl Serialize,
+    keys: &[&str],
+) -> Result<String, StoreError> {
     let text = render(value, keys)
         .map_err(|error| StoreError::write("cannot encode", path)(error.into()))?;
     let size = text.len() as u64;
@@ -189,7 +198,7 @@ pub(super) fn save(path: &Path, value: &impl Serialize, keys: &[&str]) -> Result
         let error = io::Error::new(io::ErrorKind::FileTooLarge, too_large(size));
         return Err(StoreError::write("cannot write", path)(error));
     }
-    write(path, &text)
+    Ok(text)
 }
 
 /// The size in bytes above which a file is large: that of a pod of Kubernetes has some 20 KiB. A large one is not indented: that
@@ -247,12 +256,8 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> Result<(), StoreE
         .map(|name| name.to_string_lossy().into_owned())
         .unwrap_or_default();
     let temporary = folder.join(format!(".{name}{UNFINISHED}"));
-    match disk::remove(&temporary) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(StoreError::write("cannot remove", &temporary)(error));
-        }
-        _ => {}
-    }
+    // Where something stays in its place, it cannot be created.
+    let _ = disk::remove(&temporary);
     let written = create(&temporary, bytes, mode)
         .and_then(|file| disk::sync(&file))
         .map_err(StoreError::write("cannot write", path))

@@ -24,6 +24,11 @@ pub struct Guard {
 }
 
 impl Guard {
+    /// The state directory, for reading.
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
     /// The state directory.
     pub(crate) fn state_dir(&self) -> &Path {
         &self.store.folder
@@ -98,6 +103,7 @@ impl Guard {
         for folder in [&store.folder, &store.checkpoints()] {
             file::remove_unfinished(folder);
         }
+        store.remove_unused_spare();
         Ok(Self { store, lock })
     }
 

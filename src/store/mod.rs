@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::model::checkpoint::{Large, SCHEMA};
-use crate::model::{Checkpoint, NodeState, PodId};
+use crate::model::{Checkpoint, NodeIdentity, NodeState, PodId};
 use crate::side_by_side;
 use crate::store::schema::{load, load_checkpoint};
 
@@ -44,7 +44,16 @@ pub struct Store {
     patience: Duration,
     /// Receives the holder's name before a wait.
     notify: fn(&str),
+    /// The present boot; `None`: windows are as they were recorded.
+    boot: Option<fn() -> NodeIdentity>,
+    /// What is done first with the lock.
+    settle: fn(&Guard),
+    /// The folder in memory for what the disk refuses.
+    memory: PathBuf,
 }
+
+/// In memory, so that a full disk does not matter; for root only.
+pub(crate) const MEMORY: &str = "/run/netfix";
 
 /// One checkpoint file.
 pub(crate) type Loaded<T = Checkpoint> = (PodId, Result<T, StoreError>);
@@ -58,6 +67,19 @@ impl Store {
             generation: None,
             patience: Duration::ZERO,
             notify: |_| {},
+            boot: None,
+            settle: |_| {},
+            memory: MEMORY.into(),
+        }
+    }
+
+    /// Takes a window that another boot left open as ended, and does `settle` first with each lock.
+    #[must_use]
+    pub(crate) fn settled(self, boot: fn() -> NodeIdentity, settle: fn(&Guard)) -> Self {
+        Self {
+            boot: Some(boot),
+            settle,
+            ..self
         }
     }
 
@@ -177,6 +199,8 @@ impl Store {
     /// # Errors
     /// When another process holds the lock longer than the limit, or the folder cannot be created.
     pub fn lock(&self, command: &str) -> Result<Guard, StoreError> {
-        Guard::take(self.clone(), command)
+        let guard = Guard::take(self.clone(), command)?;
+        (self.settle)(&guard);
+        Ok(guard)
     }
 }

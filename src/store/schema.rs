@@ -8,12 +8,15 @@ use serde_json::Value;
 
 use super::{StoreError, file};
 use crate::model::checkpoint::SCHEMA;
+use crate::model::text::escape as escape_text;
 use crate::model::{Bytes, Checkpoint};
 
 /// A file of netfix, or netfix's part of a checkpoint.
 #[derive(Deserialize)]
 struct Schema {
     schema: u32,
+    /// The netfix that wrote it.
+    version: Option<String>,
 }
 
 /// A checkpoint; one of `i40e_net_fix` has no schema.
@@ -22,13 +25,24 @@ struct OfCheckpoint {
     netfix: Option<Schema>,
 }
 
-/// Refuses what a newer netfix wrote.
-fn check(path: &Path, schema: u32, known: u32) -> Result<(), StoreError> {
+/// Refuses what a newer netfix wrote; a damaged schema is damage.
+fn check(
+    path: &Path,
+    text: &str,
+    schema: u32,
+    version: Option<&str>,
+    known: u32,
+) -> Result<(), StoreError> {
     if (1..=known).contains(&schema) {
         return Ok(());
     }
     let reason = format!("unknown schema {schema}: this netfix reads up to {known}");
-    Err(StoreError::corrupt(path, reason))
+    if file::verify(path, text).is_err() {
+        return Err(StoreError::corrupt(path, reason));
+    }
+    let by = version.map(|version| format!(", and netfix {} wrote it", escape_text(version)));
+    let reason = reason + &by.unwrap_or_default();
+    Err(StoreError::newer(path, reason))
 }
 
 /// The schema and the text of a file with schema and checksum at its top level; `None` when it does not exist.
@@ -36,10 +50,10 @@ pub(super) fn load(path: &Path, known: u32) -> Result<Option<(u32, String)>, Sto
     let Some(text) = file::read(path)? else {
         return Ok(None);
     };
-    let Schema { schema } = file::parse(path, &text)?;
-    check(path, schema, known)?;
+    let own: Schema = file::parse(path, &text)?;
+    check(path, &text, own.schema, own.version.as_deref(), known)?;
     file::verify(path, &text)?;
-    Ok(Some((schema, text)))
+    Ok(Some((own.schema, text)))
 }
 
 pub(super) fn load_checkpoint(path: &Path) -> Result<Checkpoint, StoreError> {
@@ -56,7 +70,7 @@ pub(super) fn load_checkpoint(path: &Path) -> Result<Checkpoint, StoreError> {
 fn verify(path: &Path, text: &str, schema: Option<u32>) -> Result<(), StoreError> {
     match schema {
         Some(schema) => {
-            check(path, schema, SCHEMA)?;
+            check(path, text, schema, None, SCHEMA)?;
             file::verify(path, text)
         }
         // A netfix file with a damaged key must not pass for one of i40e_net_fix.

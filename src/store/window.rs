@@ -1,17 +1,21 @@
 //! Maintenance windows: the open one is `window.json`, the record of a closed one `windows/<id>.json`, with its log beside it.
 
+mod damaged;
+mod memory;
+mod order;
+mod record;
+mod spare;
+
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use self::record::{LOG, RECORD, check_id, encode, is_id, load};
 use super::{Guard, Store, StoreError, disk, file, lock};
-use crate::model::text::escape;
-use crate::model::{Window, window};
+use crate::model::Window;
+use crate::model::problem::StoreEffect;
 
 /// How many records to keep.
 const KEPT: usize = 50;
-/// The suffixes of a record and of its log.
-const RECORD: &str = ".json";
-const LOG: &str = ".log";
 /// The prefix and suffix of a record's temporary file.
 const UNFINISHED: (&str, &str) = (".", ".json.tmp");
 
@@ -34,11 +38,19 @@ impl Store {
         self.windows_folder().join(format!("{id}{LOG}"))
     }
 
-    /// The ids of all closed windows, the newest last.
+    /// The ids of all closed windows, the newest last; also of one whose record is still `window.json`.
     pub(crate) fn windows(&self) -> Result<Vec<String>, StoreError> {
-        let mut ids: Vec<String> = self.ids_of_windows(RECORD)?;
-        ids.sort();
+        // First what is not closed: a window that is closed meanwhile is in both.
+        let over = self.over().map(|window| window.id);
+        let mut ids = self.stored_windows()?;
+        ids.extend(over.filter(|over| !ids.contains(over)));
         Ok(ids)
+    }
+
+    fn stored_windows(&self) -> Result<Vec<String>, StoreError> {
+        let ids = self.ids_of_windows(RECORD)?.into_iter();
+        let placed = ids.map(|id| (order::place(&self.record_path(&id)), id));
+        Ok(order::sorted(placed.collect()))
     }
 
     fn ids_of_windows(&self, ending: &str) -> Result<Vec<String>, StoreError> {
@@ -67,7 +79,21 @@ impl Store {
 
     /// The record of a closed window; `None` when there is none of this id.
     pub(crate) fn load_window(&self, id: &str) -> Result<Option<Window>, StoreError> {
-        if !is_id(id) || !self.windows_folder().exists() {
+        if !is_id(id) {
+            return Ok(None);
+        }
+        if let Some(window) = self.load_record(id)? {
+            return Ok(Some(window));
+        }
+        match self.over().filter(|window| window.id == id) {
+            // It may have been closed meanwhile.
+            None => self.load_record(id),
+            over => Ok(over),
+        }
+    }
+
+    fn load_record(&self, id: &str) -> Result<Option<Window>, StoreError> {
+        if !self.windows_folder().exists() {
             return Ok(None);
         }
         lock::check_folder(&self.folder)?;
@@ -103,14 +129,40 @@ impl Store {
         path.exists() || path.is_symlink()
     }
 
-    /// The window that is open; `None` when none is. Fails when the file exists but cannot be used: then nothing shows
-    /// whether a window is open.
+    /// The window that is open in this boot; `None` when none is. Fails when its file exists and no record of it can be used:
+    /// then nothing shows whether a window is open.
     pub(crate) fn open_window(&self) -> Result<Option<Window>, StoreError> {
+        let unclosed = self.unclosed_window()?;
+        Ok(unclosed.filter(|window| window.ended.is_none()))
+    }
+
+    /// The window whose record is not closed, by the newest of its copies; it may be over.
+    pub(crate) fn unclosed_window(&self) -> Result<Option<Window>, StoreError> {
         if !self.has_window_file() {
             return Ok(None);
         }
         lock::check_folder(&self.folder)?;
-        load(&self.window_path())
+        // The file comes second: a window that is closed meanwhile has none.
+        let copy = self.window_in_memory();
+        let window = match load(&self.window_path()) {
+            Ok(stored) => stored.map(|stored| memory::newest(stored, copy)),
+            Err(error) if error.is_newer() => return Err(error),
+            Err(error) => Some(copy.ok_or(error.affecting(StoreEffect::WindowUnknown))?),
+        };
+        let boot = self.boot.map(|boot| boot()).unwrap_or_default();
+        Ok(window.map(|window| window.seen_in(&boot)))
+    }
+
+    /// The window that is over, and whose record is not closed.
+    fn over(&self) -> Option<Window> {
+        let unclosed = self.unclosed_window().ok().flatten();
+        unclosed.filter(|window| window.ended.is_some())
+    }
+
+    /// What is damaged in `window.json`.
+    pub(crate) fn window_damage(&self) -> Option<StoreError> {
+        let error = load(&self.window_path()).err();
+        error.filter(|error| !error.is_newer())
     }
 
     /// The last lines of a window's log, oldest first, with invalid UTF-8 replaced; `None` when there is no log.
@@ -138,12 +190,24 @@ impl Store {
 }
 
 impl Guard {
-    /// Saves the open window.
+    /// Saves the open window, on the disk and in memory.
     ///
     /// # Errors
-    /// When the file system refuses; the old file is unchanged.
+    /// When the file system refuses; the old file is unchanged, and the record in memory is the newer one.
     pub fn save_window(&self, window: &Window) -> Result<(), StoreError> {
-        save(&self.store.window_path(), window)
+        let path = self.store.window_path();
+        check_id(&path, window)?;
+        let text = encode(&path, window)?;
+        let is_first = !self.store.has_window_file();
+        if is_first {
+            // When it is closed, no folder needs space.
+            lock::make_folder(&self.store.windows_folder())?;
+        }
+        let saved = spare::save(&path, &text);
+        if saved.is_ok() || !is_first {
+            self.store.keep_in_memory(&text);
+        }
+        saved
     }
 
     /// Appends to the log beside a window's record; returns its path.
@@ -165,38 +229,57 @@ impl Guard {
     }
 
     /// Closes the window: its file is completed and becomes a record, each in one step. Removes records and logs that
-    /// are too old. Where the disk has no room to complete the file, the record is the window as it was last saved.
-    /// Returns what failed without consequence for that.
+    /// are too old. Where the disk refuses that, the end of the window is in memory, and the next netfix with the lock closes
+    /// it. Returns what failed.
     ///
     /// # Errors
-    /// When the file system refuses the second step: the window is still open.
+    /// When the end of the window could be kept nowhere: the window is still open.
     pub fn close_window(&self, window: &Window) -> Result<Vec<StoreError>, StoreError> {
         let (path, record) = (self.store.window_path(), self.store.record_path(&window.id));
-        let folder = self.store.windows_folder();
-        check_id(&path, window)?;
-        lock::make_folder(&folder)?;
-        let mut failed = Vec::new();
-        match save(&path, window) {
-            Err(error) if self.store.has_window_file() => failed.push(error),
-            saved => saved?,
+        if let Err(error) = self.save_window(window) {
+            let kept = self.store.window_in_memory();
+            let is_this = |kept: Window| kept.id == window.id && kept.revision == window.revision;
+            return if kept.is_some_and(is_this) {
+                Ok(vec![error])
+            } else {
+                Err(error)
+            };
         }
-        disk::rename(&path, &record).map_err(StoreError::write("cannot move", &path))?;
+        if let Err(error) = self.publish(&path, &record) {
+            return Ok(vec![error]);
+        }
+        self.store.remove_unused_spare();
+        self.store.forget_memory();
+        Ok(self.tidy_windows().err().into_iter().collect())
+    }
+
+    /// Makes the file of a window that is over its record.
+    fn publish(&self, path: &Path, record: &Path) -> Result<(), StoreError> {
+        let folder = self.store.windows_folder();
+        lock::make_folder(&folder)?;
+        spare::give_back(path);
+        disk::rename(path, record).map_err(StoreError::write("cannot move", path))?;
         file::sync_folder(&folder)?;
-        file::sync_folder(&self.store.folder)?;
-        failed.extend(self.tidy_windows().err());
-        Ok(failed)
+        file::sync_folder(&self.store.folder)
     }
 
     /// Removes all but the newest records and their logs, and the temporary files of a killed netfix.
     fn tidy_windows(&self) -> Result<(), StoreError> {
         let folder = self.store.windows_folder();
-        let kept = self.store.windows()?;
-        let oldest = kept.iter().rev().take(KEPT).next_back();
+        let mut dropped = self.store.stored_windows()?;
+        let kept = dropped.split_off(dropped.len().saturating_sub(KEPT));
+        let oldest = kept.iter().min();
+        let is_dropped = |id: &str| dropped.iter().any(|one| one == id);
+        let is_orphan = |id: &str| {
+            let is_kept = kept.iter().any(|one| one == id);
+            !is_kept && oldest.is_some_and(|oldest| id < oldest.as_str())
+        };
         let mut gone = file::names(&folder)?;
         gone.retain(|name| {
             let id = name.strip_suffix(RECORD).or_else(|| name.strip_suffix(LOG));
-            id.is_some_and(|id| is_id(id) && oldest.is_some_and(|oldest| id < oldest.as_str()))
-                || (name.starts_with(UNFINISHED.0) && name.ends_with(UNFINISHED.1))
+            id.is_some_and(|id| {
+                is_id(id) && (is_dropped(id) || name.ends_with(LOG) && is_orphan(id))
+            }) || (name.starts_with(UNFINISHED.0) && name.ends_with(UNFINISHED.1))
         });
         for name in &gone {
             let path = folder.join(name);
@@ -208,34 +291,6 @@ impl Guard {
             file::sync_folder(&folder)
         }
     }
-}
-
-/// Whether a text can be a window's id, and so part of a file's name: `20261121T031500Z`.
-fn is_id(text: &str) -> bool {
-    let mut bytes = text.bytes();
-    (1..=64).contains(&text.len()) && bytes.all(|one| one.is_ascii_alphanumeric() || one == b'-')
-}
-
-fn load(path: &Path) -> Result<Option<Window>, StoreError> {
-    let Some((_, text)) = super::load(path, window::SCHEMA)? else {
-        return Ok(None);
-    };
-    let window = file::parse(path, &text)?;
-    check_id(path, &window)?;
-    Ok(Some(window))
-}
-
-fn save(path: &Path, window: &Window) -> Result<(), StoreError> {
-    check_id(path, window)?;
-    file::save(path, window, &["checksum"])
-}
-
-fn check_id(path: &Path, window: &Window) -> Result<(), StoreError> {
-    if is_id(&window.id) {
-        return Ok(());
-    }
-    let reason = format!("\"{}\" is no window id", escape(&window.id));
-    Err(StoreError::corrupt(path, reason))
 }
 
 #[cfg(test)]

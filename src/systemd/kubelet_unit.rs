@@ -2,6 +2,7 @@
 
 use crate::model::problem::SystemdCause;
 use crate::systemd::bus::{Bus, UnitState};
+use crate::systemd::mask;
 
 /// The units that run kubelet: plain, k3s, RKE2, `MicroK8s`, k0s.
 const UNITS: [&str; 8] = [
@@ -44,6 +45,17 @@ pub fn find(bus: &Bus, named: Option<&str>) -> Result<KubeletUnit, SystemdCause>
         }
     }
     choose(all)
+}
+
+/// The units of kubelet that are stopped and masked until the next boot, as netfix does it.
+pub fn paused_units(bus: &Bus) -> Result<Vec<String>, SystemdCause> {
+    let mut paused = Vec::new();
+    for name in UNITS {
+        if mask::is_masked_here(name) && bus.unit(name)?.is_held() {
+            paused.push(name.to_owned());
+        }
+    }
+    Ok(paused)
 }
 
 fn choose(all: Vec<(String, UnitState)>) -> Result<KubeletUnit, SystemdCause> {

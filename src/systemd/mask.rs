@@ -23,6 +23,8 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// A mask here has precedence over a unit file in `/etc/systemd/system`, which has precedence over a runtime mask
 /// (systemd.unit(5), "Unit File Load Path"). Both masks end with the next boot.
 const CONTROL: &str = "/run/systemd/system.control";
+/// Where systemd masks a unit at runtime.
+const RUNTIME: &str = "/run/systemd/system";
 const NOWHERE: &str = "/dev/null";
 
 /// The answer of the mask methods: type, link and target of each change.
@@ -62,6 +64,15 @@ pub fn pause(bus: &Bus, unit: &str) -> Result<(), SystemdCause> {
 /// Whether the unit is still stopped and masked.
 pub fn is_held(bus: &Bus, unit: &str) -> Result<bool, SystemdCause> {
     Ok(bus.unit(unit)?.is_held())
+}
+
+/// Whether the unit has a mask that ends with the next boot.
+pub(super) fn is_masked_here(unit: &str) -> bool {
+    let is_mask = |folder: &str| {
+        let link = fs::read_link(Path::new(folder).join(unit));
+        link.is_ok_and(|target| target == Path::new(NOWHERE))
+    };
+    [RUNTIME, CONTROL].into_iter().any(is_mask)
 }
 
 /// Unmasks the unit and starts it; returns when it is running. A running unit is left unchanged.

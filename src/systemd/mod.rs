@@ -10,7 +10,10 @@ mod timer;
 mod transient_unit;
 
 pub use crate::systemd::bus::{Bus, UnitState};
+pub use crate::systemd::kubelet_unit::paused_units;
 pub use crate::systemd::kubelet_unit::{KubeletUnit, find};
 pub use crate::systemd::mask::{is_held, pause, resume};
-pub use crate::systemd::timer::{arm, disarm, is_deadline_at_work, is_pending, timer_name};
+pub use crate::systemd::timer::{
+    arm, disarm, is_deadline_at_work, is_pending, start_deadlines, timer_name,
+};
 pub use crate::systemd::transient_unit::{Detached, UPGRADE_UNIT, UnitEnd, detach, is_at_home};

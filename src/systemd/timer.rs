@@ -27,6 +27,9 @@ pub fn timer_name() -> String {
 /// How long netfix may take at the deadline before the unit starts, as timeout(1) takes it.
 const NETFIX_LIMIT: &str = "60s";
 
+/// How long what a deadline runs may take: netfix, then the start of the unit.
+const WORK_LIMIT: Duration = Duration::from_secs(240);
+
 /// Arms the timer of that name, on the monotonic clock, and disarms every other deadline, also one at work: it would start the
 /// unit while the caller works. At the deadline netfix runs with `words` first, for a limited time; then the unit starts,
 /// even if that failed. Fails where systemctl(1), rm(1) or timeout(1) is missing.
@@ -93,6 +96,25 @@ pub fn is_pending(bus: &Bus, timer: &str) -> Result<bool, SystemdCause> {
 /// Whether a deadline has come, and what it runs has not ended.
 pub fn is_deadline_at_work(bus: &Bus) -> Result<bool, SystemdCause> {
     bus.is_busy(&format!("{TIMER_PREFIX}*.service"))
+}
+
+/// Does at once what every deadline that is armed was to do: netfix restores the pods, and the unit starts.
+pub fn start_deadlines(bus: &Bus) -> Result<(), SystemdCause> {
+    for timer in bus.names(&format!("{TIMER_PREFIX}*.timer"))? {
+        if is_pending(bus, &timer)? {
+            let service = format!("{}.service", timer.trim_end_matches(".timer"));
+            let job = bus.job("StartUnit", &(service.as_str(), "replace"), WORK_LIMIT)?;
+            if job != "done" {
+                return Err(SystemdCause::NotStarted {
+                    unit: service.clone(),
+                    job: Ok(job),
+                    active: bus.unit(&service)?.active,
+                    sub: String::new(),
+                });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Disarms every deadline, also one that has come and is at work.

@@ -6,9 +6,8 @@ use std::time::Instant;
 use crate::clock::boottime;
 use crate::context::Context;
 use crate::journal;
-use crate::kubelet::resume::finish_abandoned;
 use crate::model::problem::{Cause, CommandCause, RollbackCause, WindowCause};
-use crate::model::window::{PhaseName, REBOOT, WindowPod, command_line};
+use crate::model::window::{PhaseName, WindowPod, command_line};
 use crate::model::{Exit, Problem, State, Window};
 use crate::records::stored::Stored;
 use crate::refusal::Refusal;
@@ -25,6 +24,8 @@ use crate::window::bus;
 use crate::window::event::{Event, Program};
 use crate::window::records::{EarlierWindow, find_earlier};
 use crate::window::session::WindowSession;
+use crate::window::session::close::require_closed;
+use crate::window::session::damaged::mend;
 
 const COMMAND: &str = "upgrade";
 
@@ -49,6 +50,7 @@ impl Ledger {
             WindowCause::Signals { error }.error("signals")
         })?;
         let bus = bus::connect()?;
+        let damage = mend(&guard);
         let session = open_or_resume(guard, &context.store, echo && !context.quiet, log_limit)?;
         signals.log_to(session.log_file.for_thread());
         if session.is_saved() {
@@ -56,9 +58,11 @@ impl Ledger {
         } else {
             journal::begins(COMMAND);
         }
+        let mut problems = WindowProblems::default();
+        problems.add(Area::Kubelet, damage);
         Ok(Self {
             session,
-            problems: WindowProblems::default(),
+            problems,
             signals,
             bus,
             interruptions: Vec::new(),
@@ -256,9 +260,8 @@ fn open_or_resume(
         EarlierWindow::Nothing => (guard, None),
         EarlierWindow::Interrupted(window) => (guard, Some(window)),
         EarlierWindow::Finished(window) => {
-            let session = WindowSession::take_over(window, guard, false, log_limit);
-            finish_abandoned(session, REBOOT);
-            (store.lock(COMMAND)?, None)
+            require_closed(&window, &guard)?;
+            (guard, None)
         }
     };
     let Some(window) = interrupted else {

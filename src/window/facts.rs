@@ -14,15 +14,19 @@ use crate::records::stored::Stored;
 use crate::restore::{RestoreState, Restored};
 
 /// The record of a window that is opened now.
-pub(crate) fn opened(id: String, command: &str) -> Window {
+pub(crate) fn opened(id: String, number: u64, command: &str) -> Window {
     Window {
         schema: SCHEMA,
         id,
+        number: Some(number),
+        revision: None,
+        version: None,
         command: command.to_owned(),
         node: node::node_identity(),
         owner: procfs::own(),
         started: clock::wall(),
         started_boottime: clock::boottime(),
+        clock_set: None,
         ended: None,
         exit: None,
         closed_by: None,

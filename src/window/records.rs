@@ -43,7 +43,7 @@ pub(crate) fn is_abandoned(window: &Window) -> bool {
 /// The window that `upgrade` finds.
 pub(crate) enum EarlierWindow {
     Nothing,
-    /// Closing it was interrupted, or the reboot has ended its pause.
+    /// It is over, and its record is not closed.
     Finished(Window),
     /// An interrupted netfix left it open in this boot.
     Interrupted(Window),
@@ -51,12 +51,10 @@ pub(crate) enum EarlierWindow {
 
 /// Finds the window that is open. Refuses when the process still runs that opened it.
 pub(crate) fn find_earlier(store: &Store) -> Result<EarlierWindow, Refusal> {
-    Ok(match store.open_window()? {
+    Ok(match store.unclosed_window()? {
         None => EarlierWindow::Nothing,
+        Some(window) if window.ended.is_some() => EarlierWindow::Finished(window),
         Some(window) if is_owner_alive(&window) => return Err(still_open(&window, store).into()),
-        Some(window) if window.ended.is_some() || is_of_other_boot(&window) => {
-            EarlierWindow::Finished(window)
-        }
         Some(window) => EarlierWindow::Interrupted(window),
     })
 }
@@ -71,9 +69,11 @@ pub(crate) struct WindowRecord {
 
 /// The window whose id is `wanted` or starts like it, else the newest.
 pub(crate) fn find(wanted: Option<&str>, store: &Store) -> Result<WindowRecord, Refusal> {
+    // First the open window: one that is closed meanwhile is in both.
+    let open = store.open_window();
     let mut ids = store.windows()?;
     let mut problems = Vec::new();
-    let open = match (store.open_window(), wanted) {
+    let open = match (open, wanted) {
         // A closed window does not need the open one.
         (Err(error), Some(wanted)) if ids.iter().any(|id| id.starts_with(wanted)) => {
             problems.push(error.problem().demoted());
@@ -81,6 +81,7 @@ pub(crate) fn find(wanted: Option<&str>, store: &Store) -> Result<WindowRecord, 
         }
         (open, _) => open?,
     };
+    let open = open.filter(|open| !ids.contains(&open.id));
     ids.extend(open.iter().map(|open| open.id.clone()));
     let id = choose(wanted, &ids)?;
     let (window, standing) = if let Some(open) = open.filter(|open| open.id == id) {
@@ -165,6 +166,7 @@ type ListedWindow = (String, Option<(Window, Standing)>);
 /// Every window, the newest last, and why some cannot be read.
 pub(crate) fn list(store: &Store) -> Result<(Vec<ListedWindow>, Vec<Problem>), Refusal> {
     let (mut listed, mut problems) = (Vec::new(), Vec::new());
+    let open = store.open_window();
     for id in store.windows()? {
         let window = match store.load_window(&id) {
             Ok(None) => continue,
@@ -176,8 +178,9 @@ pub(crate) fn list(store: &Store) -> Result<(Vec<ListedWindow>, Vec<Problem>), R
         };
         listed.push((id, window));
     }
-    match store.open_window() {
-        Ok(open) => listed.extend(open.map(|open| {
+    let is_closed = |open: &Window| listed.iter().any(|(id, _): &ListedWindow| *id == open.id);
+    match open {
+        Ok(open) => listed.extend(open.filter(|open| !is_closed(open)).map(|open| {
             let standing = of_open(&open);
             (open.id.clone(), Some((open, standing)))
         })),

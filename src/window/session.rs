@@ -1,18 +1,18 @@
-//! The open window of this process: recorded on disk before anything is done, logged, and closed in the end. This file is the
-//! only writer of a window's record.
+//! The open window of this process: recorded on disk before anything is done, logged, and closed in the end. This
+//! folder is the only writer of a window's record.
+
+pub(crate) mod close;
+pub(crate) mod damaged;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::SeekFrom;
-use std::path::Path;
 
 use crate::clock;
 use crate::gateways::Verified;
 use crate::inventory::procfs;
 use crate::model::net::nic;
-use crate::model::window::{
-    KubeletPause, Phase, PhaseName, REBOOT, Rollback, Run, SCHEMA, WindowPod,
-};
-use crate::model::{Exit, IfName, Nic, PodId, Problem, State, Window, WindowNic};
+use crate::model::window::{KubeletPause, Phase, PhaseName, Rollback, Run, SCHEMA, WindowPod};
+use crate::model::{IfName, Nic, PodId, Problem, State, Window, WindowNic};
 use crate::records::stored::Stored;
 use crate::refusal::Refusal;
 use crate::restore::Restored;
@@ -22,7 +22,6 @@ use crate::window::event::{Event, TARGET};
 use crate::window::facts::{self, Silence};
 use crate::window::fates;
 use crate::window::rebuild_check::After;
-use crate::window::records::is_of_other_boot;
 use crate::window::window_log::{self, WindowLog};
 
 /// The one writer of a window's record and log.
@@ -49,24 +48,21 @@ impl WindowSession {
         log_limit: u64,
     ) -> Result<Self, Refusal> {
         let id = store.free_window_id(&clock::id())?;
+        let number = store.next_window_number()?;
         // No window is open: logs of processes that are gone belong to none.
         window_log::sweep();
         let mut log = WindowLog::open(&id, log_limit);
         if echo {
             log.start_echo(SeekFrom::Start(0));
         }
-        let mut window = facts::opened(id, command);
+        let mut window = facts::opened(id, number, command);
         window.log = log.path().map(|path| path.display().to_string());
         Ok(Self::new(window, log, guard, false))
     }
 
     /// Takes over the window of a process that is gone.
     pub(crate) fn take_over(mut window: Window, guard: Guard, echo: bool, log_limit: u64) -> Self {
-        let mut log = WindowLog::open(&window.id, log_limit);
-        let earlier = window.log.as_deref().map(Path::new);
-        if let Some(earlier) = earlier.filter(|log| window_log::is_live(log)) {
-            log.continue_from(earlier);
-        }
+        let mut log = WindowLog::taken_over(&window, log_limit);
         window.log = log.path().map(|path| path.display().to_string());
         if echo {
             log.start_echo(SeekFrom::End(0));
@@ -132,6 +128,7 @@ impl WindowSession {
 
     /// Writes the record, where it has to be on disk before the next change.
     pub(crate) fn save(&mut self) -> Result<(), StoreError> {
+        sign(&mut self.window);
         if let Some(guard) = &self.guard {
             guard.save_window(&self.window)?;
             self.is_saved = true;
@@ -352,46 +349,16 @@ impl WindowSession {
     pub(crate) fn take_resume_of(&mut self, stored: Window) {
         self.window.phases.extend(facts::resume_of(&stored));
         self.window.pause = stored.pause;
+        self.window.revision = self.window.revision.max(stored.revision);
         self.save_if_possible();
     }
+}
 
-    /// Leaves the window as it is on disk; returns it.
-    pub(crate) fn leave(mut self) -> Window {
-        self.log_file.end_echo();
-        // The record on disk names the log.
-        if let (false, Some(log)) = (self.is_saved, self.log_file.path()) {
-            window_log::remove(log);
-        }
-        self.window
-    }
-
-    /// Closes the window and keeps its record; returns that, and what failed. A window whose process died while it closed it
-    /// keeps the end that it had.
-    pub(crate) fn close(mut self, end: Exit, closed_by: Option<&str>) -> (Window, Vec<Problem>) {
-        if self.window.ended.is_none() {
-            let is_of_other_boot = is_of_other_boot(&self.window);
-            // This boot's clock does not apply to a window of another one.
-            (self.window.ended, self.window.closed_by) = if is_of_other_boot {
-                (self.window.last_known(), Some(REBOOT.to_owned()))
-            } else {
-                (Some(self.now()), closed_by.map(str::to_owned))
-            };
-            self.window.exit = Some(end as u8);
-        }
-        self.log_file.end_echo();
-        let mut problems = Vec::new();
-        if let Some(guard) = self.guard.take() {
-            match self.log_file.keep(&self.window.id, &guard) {
-                Ok(kept) => self.window.log = kept.or(self.window.log),
-                Err(problem) => problems.push(problem),
-            }
-            match guard.close_window(&self.window) {
-                Ok(failed) => {
-                    problems.extend(failed.iter().map(|error| error.problem().demoted()));
-                }
-                Err(error) => problems.push(error.problem()),
-            }
-        }
-        (self.window, problems)
+/// Another revision, by this netfix.
+fn sign(window: &mut Window) {
+    window.revision = Some(window.revision.unwrap_or_default() + 1);
+    window.version = Some(env!("CARGO_PKG_VERSION").to_owned());
+    if window.ended.is_none() {
+        window.clock_set = clock::set_since(&window.started, window.started_boottime);
     }
 }

@@ -169,8 +169,12 @@ pub(crate) fn of_open(
     problems: &mut Vec<Problem>,
     lost: impl FnOnce() -> Option<LostPods>,
 ) -> Option<WindowStatus> {
-    let open = store.open_window().map_err(|error| error.problem());
-    let window = open.map_err(|problem| problems.push(problem)).ok()??;
+    let unclosed = store.unclosed_window().map_err(|error| error.problem());
+    let window = unclosed.map_err(|problem| problems.push(problem)).ok()??;
+    let damage = store.window_damage();
+    problems.extend(damage.map(|damage| damage.problem().demoted()));
+    // Also one that a reboot has ended, until its record is closed.
+    let window = (window.ended.is_none() || window.is_ended_by_reboot()).then_some(window)?;
     let bus = bus::connect().map_err(|problem| problems.push(problem.demoted()));
     let bus = bus.ok().flatten();
     let observed = observe_with(&window, bus.as_ref(), lost);

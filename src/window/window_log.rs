@@ -13,17 +13,16 @@ use std::time::Duration;
 
 use crate::checked;
 use crate::clock;
-use crate::model::Problem;
 use crate::model::window::PhaseName;
+use crate::model::{Problem, Window};
 use crate::progress::Wait;
 use crate::store::Guard;
+pub(crate) use crate::store::MEMORY as FOLDER;
 use crate::window::background::Background;
 use crate::window::event::{Event, WindowMoment};
 use crate::window::log_file;
 use crate::window::log_file::KeptLog;
 
-/// In memory, so that a full disk does not matter; for root only.
-pub(crate) const FOLDER: &str = "/run/netfix";
 /// How often a follower reads the log.
 const INTERVAL: Duration = Duration::from_millis(50);
 
@@ -53,6 +52,16 @@ impl WindowLog {
         }
     }
 
+    /// The log of a window that another process has opened: with what that has logged.
+    pub(crate) fn taken_over(window: &Window, limit: u64) -> Self {
+        let log = Self::open(&window.id, limit);
+        let earlier = window.log.as_deref().map(Path::new);
+        if let Some(earlier) = earlier.filter(|log| is_live(log)) {
+            log.continue_from(earlier);
+        }
+        log
+    }
+
     /// Copies the log to stderr from there on.
     pub(crate) fn start_echo(&mut self, from: SeekFrom) {
         let Some(path) = self.path().map(Path::to_owned) else {
@@ -66,7 +75,7 @@ impl WindowLog {
     }
 
     /// Adds what another process has logged before, at the same offsets.
-    pub(crate) fn continue_from(&self, earlier: &Path) {
+    fn continue_from(&self, earlier: &Path) {
         let Some((mut file, kept)) = self.file.as_ref().map(|(file, _)| file).zip(
             open(earlier)
                 .and_then(|earlier| log_file::read(&earlier, self.limit))
@@ -109,20 +118,24 @@ impl WindowLog {
         head
     }
 
-    /// Moves it from memory to the records; returns its path there, if there is a log.
-    pub(crate) fn keep(&self, id: &str, guard: &Guard) -> Result<Option<String>, Problem> {
+    /// Moves it from memory to the records; returns its path there, if there is a log, and why it could not be moved. Where the
+    /// disk refuses it, it stays in memory until a netfix can move it.
+    pub(crate) fn keep(&self, id: &str, guard: &Guard) -> (Option<String>, Option<Problem>) {
         let Some(log) = self.path() else {
-            return Ok(None);
+            return (None, None);
         };
-        let kept = guard.add_to_window_log(id, self.kept());
-        if kept.is_ok() {
+        let (kept, problem) = match guard.add_to_window_log(id, self.kept()) {
+            Ok(path) => (Some(path), None),
+            Err(error) => {
+                let kept = guard.keep_log_in_memory(id, &self.kept());
+                (kept, Some(error.problem().demoted()))
+            }
+        };
+        if kept.is_some() {
             remove(log);
         }
         sweep();
-        match kept {
-            Ok(path) => Ok(Some(path.display().to_string())),
-            Err(error) => Err(error.problem().demoted()),
-        }
+        (kept.map(|path| path.display().to_string()), problem)
     }
 
     /// Where it is.
@@ -200,7 +213,7 @@ fn left_out(bytes: u64) -> String {
 }
 
 /// Whether this is the path of a log in memory: a record may name any path.
-pub(crate) fn is_live(path: &Path) -> bool {
+fn is_live(path: &Path) -> bool {
     path.starts_with(FOLDER) && path.extension().is_some_and(|extension| extension == "log")
 }
 

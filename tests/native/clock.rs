@@ -13,17 +13,25 @@ use crate::common::{Node, Pod, Run, tool};
 
 const SHIM: &str = r#"
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 static long shift(const char *name) { char *text = getenv(name); return text ? atol(text) : 0; }
+static long stepped(void) {
+    char text[32] = "";
+    char *path = getenv("STEP_FILE");
+    int file = path ? open(path, O_RDONLY) : -1;
+    if (file >= 0) { if (read(file, text, sizeof text - 1) < 0) text[0] = 0; close(file); }
+    return shift("STEPPED") + atol(text);
+}
 int clock_gettime(clockid_t clock, struct timespec *t) {
     int result = syscall(SYS_clock_gettime, clock, t);
     if (result) return result;
     t->tv_sec += shift("PASSED");
-    if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE) t->tv_sec += shift("STEPPED");
+    if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE) t->tv_sec += stepped();
     return 0;
 }
 time_t time(time_t *to) { struct timespec t; clock_gettime(CLOCK_REALTIME, &t); if (to) *to = t.tv_sec; return t.tv_sec; }
@@ -68,6 +76,7 @@ impl<'a> Clocks<'a> {
             format!("LD_PRELOAD={}", self.library.display()),
             format!("STEPPED={stepped}"),
             format!("PASSED={passed}"),
+            format!("STEP_FILE={}", self.node.temp().join("step").display()),
         ]
     }
 
@@ -346,4 +355,106 @@ fn a_lease_that_is_added_again_for_its_place_keeps_what_the_kernel_counts() {
     for ((address, valid), whole) in lifetimes(&pod).into_iter().zip([7000, 5000]) {
         assert!((whole - 100..=whole).contains(&valid), "{address}: {valid}");
     }
+}
+
+/// The words of a window; what [`Node::alone`] adds are arguments of COMMAND.
+fn upgrade(node: &Node, command: &str) -> String {
+    let state = node.state_dir();
+    format!(
+        "upgrade --state-dir {} --yes --foreground --no-pause --settle 0s --timeout 1s -- {command}",
+        state.display()
+    )
+}
+
+#[test]
+fn the_newest_window_is_the_one_that_was_opened_last_whatever_the_clock_was() {
+    let node = Node::new();
+    let clocks = Clocks::of(&node);
+    let _pods = node.simple_pods(1);
+    let window = |at, command: &str| clocks.netfix_alone(at, &upgrade(&node, command));
+    window(stepped(3600), "true").exits(0);
+    window(stepped(0), "false").exits(1);
+    let id = |run: Run, pointer: &str| {
+        let document = run.json();
+        let id = document.pointer(pointer).and_then(Value::as_str);
+        id.unwrap_or_else(|| panic!("{document:#}")).to_owned()
+    };
+    let now = |words: &str| clocks.netfix_alone(stepped(0), words);
+    let newest = id(now("report -o json").exits(0), "/report/id");
+    let list = now("report --list -o json").exits(0).json();
+    let listed: Vec<_> = list["windows"]
+        .as_array()
+        .expect("windows")
+        .iter()
+        .collect();
+    assert_eq!(listed.len(), 2, "{list:#}");
+    assert_eq!(listed[1]["id"], newest.as_str());
+    assert_eq!(listed[1]["window"]["exit"], 1, "{list:#}");
+    let earlier = listed[0]["id"].as_str().expect("an id");
+    assert!(earlier > newest.as_str(), "{earlier} {newest}");
+    now("wait").exits(1);
+    assert_eq!(
+        id(now("status -o json").exits(0), "/status/last/id"),
+        newest
+    );
+    let textfile = node.temp().join("netfix.prom");
+    now(&format!("check --textfile {}", textfile.display()));
+    let metrics = fs::read_to_string(&textfile).expect("metrics");
+    assert_eq!(metric(&metrics, "netfix_last_window_exit_code"), 1);
+    // A third one at an even earlier time is the newest then, and nothing is dated in the future.
+    window(stepped(-7200), "true").exits(0);
+    let third = id(now("report -o json").exits(0), "/report/id");
+    assert!(third < newest, "{third} {newest}");
+    now(&format!("check --textfile {}", textfile.display()));
+    let metrics = fs::read_to_string(&textfile).expect("metrics");
+    let name = "netfix_last_window_start_timestamp_seconds ";
+    let started = metrics.lines().find_map(|line| line.strip_prefix(name));
+    let seconds = started.and_then(|text| text.split('.').next()?.parse::<u64>().ok());
+    let expected = self::now() - 200..=self::now() + 5;
+    assert!(
+        seconds.is_some_and(|one| expected.contains(&one)),
+        "{metrics}"
+    );
+}
+
+#[test]
+fn a_clock_that_is_set_while_a_window_is_open_is_noted_in_its_report() {
+    let node = Node::new();
+    let clocks = Clocks::of(&node);
+    let _pods = node.simple_pods(1);
+    for (step, note) in [("3600", "set by +1 h"), ("-3600", "set by -1 h")] {
+        fs::write(node.temp().join("step"), "0").expect("the clock");
+        let script = node.temp().join("sets");
+        let text = format!(
+            "#!/bin/sh\necho {step} >{}\n",
+            node.temp().join("step").display()
+        );
+        tool::program(&text, &script);
+        let words = upgrade(&node, &script.display().to_string());
+        clocks.netfix_alone(stepped(0), &words).exits(0);
+        let report = clocks
+            .netfix_alone(stepped(0), "report -o json")
+            .exits(0)
+            .json();
+        let set = report["report"]["clock_set"]
+            .as_i64()
+            .expect("how far it was set");
+        let expected: i64 = step.parse::<i64>().expect("seconds") * 1000;
+        assert!((set - expected).abs() < 5000, "{set}");
+        let ended = report["report"]["ended"].as_u64().expect("an end");
+        assert!(ended < 60_000, "{ended}");
+        clocks
+            .netfix_alone(stepped(0), "report")
+            .exits(0)
+            .stdout_has(&[note]);
+    }
+    fs::write(node.temp().join("step"), "0").expect("the clock");
+    clocks
+        .netfix_alone(stepped(0), &upgrade(&node, "true"))
+        .exits(0);
+    let report = clocks
+        .netfix_alone(stepped(0), "report -o json")
+        .exits(0)
+        .json();
+    assert_eq!(report["report"]["clock_set"], Value::Null, "{report:#}");
 }

@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use netfix::model::pod::identity::{Holder, NodeIdentity};
+use netfix::model::pod::identity::Holder;
 use netfix::model::window::WindowPod;
-use netfix::model::{Code, Problem, Severity, Window};
+use netfix::model::{Code, NodeIdentity, Problem, Severity, Window};
 use serde_json::Value;
 
 use crate::machine::{Machine, NAMES, fixture, testdata};
@@ -207,16 +207,13 @@ fn this_process() -> Holder {
     }
 }
 
-/// This machine in this boot.
+/// This boot of this machine: a window of another one is over.
 fn this_boot() -> NodeIdentity {
-    let read = |path: &str| {
-        let text = fs::read_to_string(path).ok();
-        text.map(|text| text.trim().to_owned())
-    };
+    let read = |path: &str| Some(fs::read_to_string(path).ok()?.trim().to_owned());
     NodeIdentity {
         machine_id: read("/etc/machine-id"),
         boot_id: read("/proc/sys/kernel/random/boot_id"),
-        ..fixture("well").node
+        hostname: None,
     }
 }
 
@@ -241,10 +238,10 @@ fn an_open_window_shows_its_progress() {
     // The record is of another boot.
     assert_eq!(
         sentence(&paused),
-        "A reboot ended the window, and the pause of kubelet.service. Nothing to do: the next `netfix upgrade`, `pause` or \
-         `resume` closes the record."
+        "Ended by a reboot; the reboot ended the pause of kubelet.service."
     );
     let mut upgrade = Window {
+        node: this_boot(),
         ended: None,
         exit: None,
         ..fixture("well")
@@ -252,7 +249,6 @@ fn an_open_window_shows_its_progress() {
     upgrade.phases.truncate(4);
     upgrade.phases[3].to = None;
     upgrade.pause.as_mut().unwrap().resumed = None;
-    upgrade.node = this_boot();
     let killed = sentence(&upgrade);
     assert!(
         killed.starts_with("Died in phase command; ") && killed.contains("`netfix resume"),
@@ -302,6 +298,7 @@ fn the_newest_window_is_shown_by_default() {
     assert_eq!(id(&["report", "20261116T090512Z"]), "20261116T090512Z");
     let open = Window {
         id: "20261121T040000Z".to_owned(),
+        node: this_boot(),
         ended: None,
         exit: None,
         ..all[0].clone()

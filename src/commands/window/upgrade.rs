@@ -33,7 +33,7 @@ fn carry_out(args: &UpgradeArgs, context: &mut Context) -> Result<Reply, Refusal
     let request = request(args)?;
     // A window that is open must be completed in any case.
     if !args.needed
-        && !context.store.has_window_file()
+        && matches!(context.store.open_window(), Ok(None))
         && let Some(problem) = already_done(args.unless.as_deref(), &args.drivers)?
     {
         return Ok(Reply::Document(if args.dry_run {

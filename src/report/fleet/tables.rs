@@ -147,7 +147,7 @@ pub(super) fn sentence(view: &FleetView) -> (String, Tone) {
     if well < total {
         let others = view.nodes.iter().filter(|node| !node.is_well());
         let names = first_of(others.map(NodeResult::name));
-        text.push_str(&format!(": {names}"));
+        text = format!("{text}: {names}");
     }
     (text, Tone::Bad)
 }

@@ -33,6 +33,9 @@ sentences! {
         NothingReplaced => "no generation holds the old checkpoint, so it is not replaced",
         HostUnknown => "the host's own addresses and routes are unknown",
         TimesUnknown => "when the checkpoints were last verified is unknown",
+        WindowUnknown => "whether kubelet is paused is unknown. Run `netfix resume`: it starts kubelet and keeps the file under \
+            another name",
+        KeptInMemory => "until the next netfix command that takes the lock, the record is in /run/netfix",
     }
 }
 

@@ -28,6 +28,9 @@ sentences! {
         SnapshotSkipped { command, pid } => "no snapshot was taken: a window runs (`netfix {command}`, pid {pid})",
         DeadlineRepeated { unit } => "netfix died in this window, and {unit} did not start at the deadline. systemd runs \
             `netfix restore` now, then starts {unit}. Run `netfix resume`, which closes the window",
+        RecordReplaced { error, aside } => "{error}; netfix uses the record in /run/netfix, and keeps this file as {aside}",
+        RecordLost { error, aside } => "{error}; netfix keeps this file as {aside}. kubelet is not paused. How the window \
+            ended is unknown. Run `netfix check`",
         CommandStillRuns { pid } => "COMMAND of this window still runs (pid {pid}). Wait for its end or stop it, then \
             run this again",
         RollbackStillRuns { pid } => "the rollback of this window still runs (pid {pid}). Wait for its end or stop it, then \

@@ -104,7 +104,7 @@ pub(in crate::report) fn next(now: &WindowNow) -> String {
         (NextStep::Resume, _) => format!("Run `netfix resume`, which starts {}", unit(now)),
         (NextStep::Close, _) => "Run `netfix resume`, which closes the record".to_owned(),
         (NextStep::Nothing, _) => {
-            "Nothing to do: the next `netfix upgrade`, `pause` or `resume` closes the record".to_owned()
+            "Nothing to do: the next command that takes the lock closes the record".to_owned()
         }
     }
 }

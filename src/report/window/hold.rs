@@ -183,12 +183,9 @@ fn commands(view: &HoldView) -> Facts {
 /// How far the window has come.
 fn progress(view: &HoldView) -> String {
     match (view.phase, view.exit) {
-        (_, Some(exit)) if view.ended_by_reboot => {
-            format!("ended by a reboot, closed with exit code {exit}")
-        }
         _ if view.ended_by_reboot => {
-            "ended by a reboot; the next `netfix upgrade`, `pause` or `resume` closes its record"
-                .to_owned()
+            let phase = view.phase.map(|phase| format!(" in phase {phase}"));
+            format!("ended by a reboot{}", phase.unwrap_or_default())
         }
         (_, Some(exit)) => format!("closed with exit code {exit}"),
         // A pause outlives its process.
@@ -202,7 +199,10 @@ fn progress(view: &HoldView) -> String {
 
 fn kubelet(view: &HoldView, unit: &str) -> Facts {
     let paused_for = view.paused_for;
-    if view.exit.is_some() {
+    if view.ended_by_reboot && view.unit_state.is_none() {
+        return vec![("kubelet", format!("the reboot ended the pause of {unit}"))];
+    }
+    if view.exit.is_some() && !view.ended_by_reboot {
         let paused = paused_for.map(|time| format!(" after a pause of {}", seconds(time)));
         let paused = paused.unwrap_or_default();
         return vec![("kubelet", format!("{unit} runs again{paused}"))];

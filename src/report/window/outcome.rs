@@ -51,6 +51,7 @@ impl Ending {
         match window.exit {
             _ if standing == Standing::Left && has_died => Self::Interrupted,
             _ if standing != Standing::Closed => Self::Open,
+            _ if window.is_ended_by_reboot() => Self::Interrupted,
             _ if pods.affected() > 0 => Self::PodsAffected,
             None => Self::Interrupted,
             // The next netfix may have completed what a killed one left.

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::terminal::{ended, limits, pause};
+use super::terminal::{clock_set, ended, limits, pause};
 use super::view::ReportView;
 use super::words::{self, clock, printed};
 use super::{chart, figures, histogram, nics, tables};
@@ -107,6 +107,7 @@ fn facts(view: &ReportView) -> Markup {
                 dt { "Window" } dd { span.mono { (window.id) } ", opened by netfix " (escape(&window.command)) }
                 dt { "Began" } dd { (clock(window, 0, words::DATE_AND_TIME)) }
                 dt { "Ended" } dd { (ended(view)) }
+                @if let Some(note) = clock_set(window) { dt { "Clock" } dd { (note) } }
                 @if let Some(run) = &window.run {
                     dt { "Command" } dd { code { (words::argv(run)) } br; (words::run_end(window, PhaseName::Command, run)) }
                 }

@@ -4,7 +4,7 @@ use super::outcome::{Ending, PodCounts, has_failed, is_still_paused};
 use super::{nics, words};
 use crate::model::Severity;
 use crate::model::next::{NextStep, WindowNow};
-use crate::model::window::{Phase, PhaseName, REBOOT, Rollback, Standing, Window};
+use crate::model::window::{Phase, PhaseName, Rollback, Standing, Window};
 use crate::report::messages::observed;
 use crate::report::problems::programs_to_restart;
 use crate::report::text::{escape, join, milliseconds};
@@ -19,7 +19,11 @@ pub(super) fn sentence(
     let mut phases = window.phases.iter();
     let was_tried = phases.any(|phase| phase.name == PhaseName::Restore)
         || window.pods.iter().any(|pod| pod.rebuilt.is_some());
-    let pods = (was_tried && ending != Ending::Open && pods.total > 0).then(|| pods.to_string());
+    let pods = match pods.total {
+        0 => None,
+        _ if window.is_ended_by_reboot() => Some("the boot made every pod anew".to_owned()),
+        _ => (was_tried && ending != Ending::Open).then(|| pods.to_string()),
+    };
     let run = window.run.as_ref().filter(|run| has_failed(run));
     let end = run.map(|run| words::run_end(window, PhaseName::Command, run));
     let run = end.map(|end| format!("COMMAND {end}"));
@@ -59,6 +63,10 @@ fn rollback(window: &Window, rollback: &Rollback) -> String {
 fn progress(window: &Window, ending: Ending) -> Option<String> {
     let died = window.phases.iter().find(|phase| phase.to.is_none());
     let words = match (ending, died) {
+        (_, Some(Phase { name, .. })) if window.is_ended_by_reboot() => {
+            format!("ended by a reboot in phase {name}")
+        }
+        (_, None) if window.is_ended_by_reboot() => "ended by a reboot".to_owned(),
         (Ending::Open, Some(Phase { name, .. })) => format!("in phase {name}"),
         (Ending::Open, None) if !is_still_paused(window) => "between two phases".to_owned(),
         (_, Some(Phase { name, .. })) => format!("died in phase {name}"),
@@ -74,8 +82,8 @@ fn pause(window: &Window, standing: Standing) -> Option<String> {
     let pause = window.pause.as_ref()?;
     let unit = escape(&pause.unit);
     match (pause.paused, pause.resumed) {
-        (Some(_), None) if window.closed_by.as_deref() == Some(REBOOT) => {
-            Some(format!("a reboot ended the pause of {unit}"))
+        (Some(_), None) if window.is_ended_by_reboot() => {
+            Some(format!("the reboot ended the pause of {unit}"))
         }
         (Some(_), None) if standing == Standing::Closed => {
             Some(format!("the unit {unit} was not seen running again"))

@@ -4,8 +4,9 @@ use super::outcome::Ending;
 use super::view::{ReportView, WindowLine, WindowView};
 use super::words::{self, clock};
 use super::{nics, tables};
-use crate::model::next::{KubeletNow, NextStep};
-use crate::model::window::{EVICTION_AFTER, KubeletPause, NOT_READY_AFTER, PhaseName, REBOOT};
+use crate::model::Window;
+use crate::model::next::KubeletNow;
+use crate::model::window::{EVICTION_AFTER, KubeletPause, NOT_READY_AFTER, PhaseName};
 use crate::report::problems::{self, word};
 use crate::report::screen::LastLine;
 use crate::report::style::{Style, Tone};
@@ -44,6 +45,7 @@ fn facts(view: &ReportView) -> Facts {
         ("began", clock(window, 0, words::DATE_AND_TIME)),
         ("ended", ended(view)),
     ];
+    facts.extend(clock_set(window).map(|note| ("clock", note)));
     if let Some(run) = &window.run {
         facts.push(("command", words::argv(run)));
         facts.push(("", words::run_end(window, PhaseName::Command, run)));
@@ -78,14 +80,15 @@ pub(super) fn ended(view: &ReportView) -> String {
         .closed_by
         .as_deref()
         .filter(|by| *by != window.command)
-        .map(|by| match by {
-            REBOOT => ", by a reboot".to_owned(),
-            by => format!(", by netfix {}", escape(by)),
-        })
+        .map(|by| format!(", by netfix {}", escape(by)))
         .unwrap_or_default();
     match (view.computed.open, window.ended) {
-        (true, _) if has_rebooted(view) => "by a reboot; its time is not known".to_owned(),
         (true, _) => "still open".to_owned(),
+        (false, Some(last)) if window.is_ended_by_reboot() => {
+            let exit = or_dash(window.exit);
+            let last = clock(window, last, words::DATE_AND_TIME);
+            format!("by a reboot, after {last}, exit {exit}")
+        }
         (false, None) => format!("{UNKNOWN}{by}"),
         (false, Some(ended)) => {
             let exit = or_dash(window.exit);
@@ -95,10 +98,14 @@ pub(super) fn ended(view: &ReportView) -> String {
     }
 }
 
-/// Whether a reboot has ended the open window.
-fn has_rebooted(view: &ReportView) -> bool {
-    let next = view.computed.next.as_ref();
-    next.is_some_and(|next| next.step == NextStep::Nothing)
+/// How far the wall clock was set while the window was open.
+pub(super) fn clock_set(window: &Window) -> Option<String> {
+    let set = window.clock_set?;
+    let sign = if set < 0 { '-' } else { '+' };
+    let by = seconds((set.unsigned_abs() + 500) / 1000);
+    Some(format!(
+        "set by {sign}{by} while the window was open; times are by the clock at its start"
+    ))
 }
 
 /// Whether systemd has the unit of the open window as running.
@@ -116,9 +123,7 @@ pub(super) fn pause(view: &ReportView, hold: &KubeletPause) -> String {
             let length = milliseconds(to.saturating_sub(from));
             format!("{unit} paused for {length} ({} to {})", at(from), at(to))
         }
-        (Some(from), None)
-            if view.window.closed_by.as_deref() == Some(REBOOT) || has_rebooted(view) =>
-        {
+        (Some(from), None) if view.window.is_ended_by_reboot() => {
             format!("{unit} paused at {}; the reboot ended the pause", at(from))
         }
         (Some(from), None) if is_running(view) => {
@@ -158,6 +163,10 @@ pub(super) fn outages(view: &ReportView) -> Vec<String> {
     });
     let unanswered = match outages.unanswered {
         0 => None,
+        lost if view.window.is_ended_by_reboot() => Some(format!(
+            "{} lost, no answer before the reboot",
+            count(lost, "pod")
+        )),
         lost => Some(format!("{} lost and not seen back", count(lost, "pod"))),
     };
     known.into_iter().chain(unanswered).collect()

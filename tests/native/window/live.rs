@@ -9,7 +9,7 @@ use crate::common::Node;
 use crate::common::run::BINARY;
 
 /// A window in which COMMAND has taken the NIC, and waits for the file `go`.
-fn losing<'n>(scene: &Scene<'n>) -> Beside {
+fn losing(scene: &Scene<'_>) -> Beside {
     let [begun, go] = ["begun", "go"].map(|name| scene.path(name).display().to_string());
     let body = format!(
         "{LOSING}\ntouch {begun}\nwhile [ ! -e {go} ]; do sleep 0.05; done\n{}",

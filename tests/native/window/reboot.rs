@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::scene::{KUBELET, Scene, of_pods};
+use super::scene::{KUBELET, LOSING, Scene, of_pods};
 use crate::common::background::wait_until;
 use crate::common::{Node, tool};
 
@@ -63,10 +63,92 @@ fn an_upgrade_after_the_reboot_is_a_new_window() {
     assert_eq!(records.len(), 2, "{records:?}");
     assert_eq!(
         (&records[0]["closed_by"], &records[0]["exit"]),
-        (&"reboot".into(), &1.into())
+        (&"reboot".into(), &5.into())
     );
     assert_eq!(records[1]["exit"], 0);
     assert_eq!(of_pods(&records[1], "rebuilt"), [false, false]);
+}
+
+/// A window whose machine was reset in COMMAND, after which the pods were lost.
+fn reset_in_command(scene: &Scene<'_>) {
+    let body = format!(
+        "{LOSING}\ntouch {}\nsleep 100",
+        scene.path("begun").display()
+    );
+    let upgrade = scene.start_upgrade("", &scene.script("resets", &body));
+    scene.wait_for_file("begun");
+    let is_seen = || {
+        let window = scene.window().unwrap_or_default();
+        of_pods(&window, "lost")
+            .iter()
+            .all(serde_json::Value::is_u64)
+    };
+    assert!(
+        wait_until(Duration::from_secs(10), is_seen),
+        "{:?}",
+        scene.window()
+    );
+    upgrade.kill();
+    reboot(scene);
+}
+
+#[test]
+fn after_a_reset_every_reader_says_that_a_reboot_ended_the_window_and_any_command_closes_it() {
+    for closing in ["snapshot", "restore", "resume"] {
+        let node = Node::new();
+        let scene = Scene::new(&node);
+        reset_in_command(&scene);
+        let id = scene.window().expect("a window")["id"].clone();
+        let id = id.as_str().expect("an id");
+        let look = || {
+            let report = scene.netfix("report -o json").exits(0).json();
+            let report = &report["report"];
+            assert_eq!(report["computed"]["open"], false, "{report:#}");
+            assert_eq!(report["computed"]["verdict"], "interrupted");
+            assert_eq!(
+                (&report["closed_by"], &report["exit"]),
+                (&"reboot".into(), &5.into())
+            );
+            scene
+                .netfix("report")
+                .stdout_has(&[
+                    "nded by a reboot in phase command",
+                    "no answer before the reboot",
+                ])
+                .lacks("netfix resume")
+                .lacks("still open")
+                .lacks("is paused")
+                .lacks("since");
+            scene.netfix(&format!("wait {id}")).exits(5);
+            scene.netfix(&format!("wait {id} --timeout 5s")).exits(5);
+            let textfile = scene.path("netfix.prom");
+            scene.netfix(&format!("check --textfile {}", textfile.display()));
+            let metrics = std::fs::read_to_string(textfile).expect("metrics");
+            for line in [
+                "netfix_window_open 0",
+                "netfix_last_window_exit_code 5",
+                "netfix_last_window_verdict{verdict=\"interrupted\"} 1",
+            ] {
+                assert!(metrics.lines().any(|one| one == line), "{line}: {metrics}");
+            }
+        };
+        look();
+        scene
+            .netfix("status")
+            .stdout_has(&["ended by a reboot in phase command"])
+            .lacks("closes its record");
+        assert_eq!(scene.records().len(), 0);
+        let run = scene.netfix(closing).lacks("closes its record");
+        assert_eq!(scene.window(), None, "{}", run.transcript());
+        let record = scene.record();
+        assert_eq!(
+            (&record["closed_by"], &record["exit"]),
+            (&"reboot".into(), &5.into())
+        );
+        look();
+        scene.netfix("status").stdout_has(&["none open"]);
+        scene.netfix("resume").exits(0).stdout_has(&["not paused"]);
+    }
 }
 
 #[test]

@@ -28,6 +28,10 @@ pub enum StoreEffect {
     HostUnknown,
     /// When the checkpoints were last verified is unknown.
     TimesUnknown,
+    /// Whether a window is open, and kubelet paused in it, is unknown.
+    WindowUnknown,
+    /// The window is over, and only memory has its end.
+    KeptInMemory,
 }
 
 causes! {

@@ -18,6 +18,8 @@ causes! {
         NotResumable { now: WindowNow } => WindowOpen,
         SnapshotSkipped { command: String, pid: u32 } => WindowOpen,
         DeadlineRepeated { unit: String } => WindowOpen,
+        RecordReplaced { error: String, aside: String } => CheckpointCorrupt,
+        RecordLost { error: String, aside: String } => CheckpointCorrupt,
         CommandStillRuns { pid: u32 } => WindowOpen,
         RollbackStillRuns { pid: u32 } => WindowOpen,
         NoSuchDevice => NotFound,

@@ -1,0 +1,89 @@
+//! The order of windows: by their number, which no clock changes. An id is a wall clock's second, and orders only windows of
+//! an earlier netfix, which have no number.
+
+use std::fmt;
+use std::io::BufReader;
+use std::path::Path;
+
+use serde::Deserializer;
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+
+use crate::store::{Store, StoreError, file};
+
+/// What the head of a record has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Number(u64),
+    /// An earlier netfix wrote it.
+    Unnumbered,
+    /// The record is damaged.
+    Unknown,
+}
+
+impl Store {
+    /// The number of a window that is opened now.
+    pub(crate) fn next_window_number(&self) -> Result<u64, StoreError> {
+        let ids = self.stored_windows()?;
+        let numbers = ids.iter().map(|id| place(&self.record_path(id)));
+        let highest = numbers.filter_map(|place| match place {
+            Place::Number(number) => Some(number),
+            Place::Unnumbered | Place::Unknown => None,
+        });
+        Ok(highest.max().unwrap_or_default() + 1)
+    }
+}
+
+/// The ids, the oldest first. A damaged record stays behind the one that is before it by its id.
+pub(super) fn sorted(mut all: Vec<(Place, String)>) -> Vec<String> {
+    all.sort_by(|(_, a), (_, b)| a.cmp(b));
+    let mut before = 0;
+    let mut placed: Vec<(u64, String)> = Vec::new();
+    for (place, id) in all {
+        let number = match place {
+            Place::Number(number) => number,
+            Place::Unnumbered => 0,
+            Place::Unknown => before,
+        };
+        before = number;
+        placed.push((number, id));
+    }
+    placed.sort_by_key(|(number, _)| *number);
+    placed.into_iter().map(|(_, id)| id).collect()
+}
+
+/// The number in a record. Its keys are sorted, so this is read from the head of the file: nothing of the pods.
+pub(super) fn place(path: &Path) -> Place {
+    let Ok(Some((file, _))) = file::open(path, file::is_ours) else {
+        return Place::Unknown;
+    };
+    let mut found = None;
+    let mut reader = serde_json::Deserializer::from_reader(BufReader::new(file));
+    let read = reader.deserialize_map(Head(&mut found));
+    match (found, read) {
+        (Some(number), _) => Place::Number(number),
+        (None, Ok(())) => Place::Unnumbered,
+        (None, Err(_)) => Place::Unknown,
+    }
+}
+
+/// Reads up to the number; what follows it is an error for the reader.
+struct Head<'a>(&'a mut Option<u64>);
+
+impl<'de> Visitor<'de> for Head<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a record")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(key) = map.next_key::<String>()? {
+            if key == "number" {
+                *self.0 = map.next_value()?;
+                return Ok(());
+            }
+            map.next_value::<IgnoredAny>()?;
+        }
+        Ok(())
+    }
+}
