@@ -197,10 +197,10 @@ pub fn router(socket: &mut Socket, state: &NetState) -> Result<Option<(IpAddr, I
         Err(_) if state.addresses.iter().any(is_advertised) => {
             let names = dump::by_index(&state.links);
             let routes = dump::routes(socket, &names, &mut Vec::new())?;
-            let mut routers = routes
+            let mut advertised = routes
                 .iter()
                 .filter(|route| route.is_default() && route.nature().2 == PROTOCOL_RA);
-            let hop = routers.find_map(|route| route.gateways().into_iter().next());
+            let hop = advertised.find_map(|route| route.gateways().into_iter().next());
             return Ok(hop.map(|(gateway, dev)| (gateway, dev.clone())));
         }
         Err(_) => return Ok(None),

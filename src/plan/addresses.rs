@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use super::link::ipv6::{self, ADDR_GEN_MODE, DISABLE_IPV6, NO_ADDRESS};
 use super::order::{self, Rewritten};
-use crate::model::net::address::{DADFAILED, Maker, in_adding_order};
+use crate::model::net::address::{Maker, in_adding_order};
 use crate::model::net::route::Position;
 use crate::model::problem::PlanCause;
 use crate::model::{Address, IfName, Indexed, Neighbour, NetState, Route};
@@ -36,7 +36,7 @@ pub(crate) fn steps(
         };
         let now = present.get(&(&address.dev, address.identity())).copied();
         if let Some(now) = now
-            && now.flags & DADFAILED != 0
+            && now.has_failed_detection()
         {
             plan.problems.push(PlanCause::DuplicateAddress.error(now));
         }

@@ -154,12 +154,13 @@ impl<'a> OnLink<'a> {
         classes.into_values().collect()
     }
 
-    /// Whether an address has attributes that only a new one can have, or no packets are delivered to it any more, or it is
+    /// Whether an address has attributes that only a new one can have, or is another machine's, which may have released it, or no packets are delivered to it any more, or it is
     /// primary and was secondary, or the reverse. Behind a primary address that the checkpoint lacks it stays secondary.
     fn is_misplaced(&self, now: &Address, then: &Address) -> bool {
         let changes_rank = now.is_secondary() != then.is_secondary();
         let is_undelivered = now.without_local && !then.without_local;
         !now.has_fixed_of(then)
+            || now.has_failed_detection()
             || is_undelivered
             || (changes_rank && !self.foreign.contains(&now.subnet()))
     }

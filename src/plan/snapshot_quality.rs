@@ -2,7 +2,7 @@
 //! back.
 
 use crate::model::net::address::MCAUTOJOIN;
-use crate::model::problem::SnapshotCause;
+use crate::model::problem::{PlanCause, SnapshotCause};
 use crate::model::text::escape;
 use crate::model::{Hardware, IfName, Indexed, Link, LinkKind, NetState, Parent, Problem};
 use crate::plan::link::diff;
@@ -18,6 +18,16 @@ pub fn unsupported_in_pod(state: &NetState) -> Vec<Problem> {
         .chain(traffic(state, can_be_made))
         .chain(devices_inside(state))
         .chain(memberships(state))
+        .collect()
+}
+
+/// The addresses that are not usable because another machine has them: a restore adds each, and the kernel probes it then.
+#[must_use]
+pub fn duplicates(state: &NetState) -> Vec<Problem> {
+    let addresses = state.addresses.iter();
+    addresses
+        .filter(|one| one.has_failed_detection())
+        .map(|one| PlanCause::DuplicateAddress.warning(one))
         .collect()
 }
 

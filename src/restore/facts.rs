@@ -3,8 +3,11 @@
 use std::time::Duration;
 
 use crate::context::Pending;
-use crate::model::{ConflictProbe, IfName, NodeIdentity, PodInfo, PodSummary, ProbeRate, Problem};
+use crate::model::{
+    ConflictProbe, IfName, NodeIdentity, PodId, PodInfo, PodSummary, ProbeRate, Problem, State,
+};
 use crate::plan::Step;
+use crate::restore::conflict::detection::Detection;
 
 /// What a restore did, and what is left.
 #[derive(Debug, Default)]
@@ -25,6 +28,8 @@ pub(crate) struct Restored {
     pub was_complete: bool,
     /// Announcements that are still to be sent.
     pub pending: Pending,
+    /// Addresses that the kernel still probes.
+    pub detection: Detection,
 }
 
 impl Restored {
@@ -37,6 +42,13 @@ impl Restored {
     /// The number of pods in this state.
     pub(crate) fn count(&self, state: RestoreState) -> usize {
         self.pods.iter().filter(|pod| pod.state == state).count()
+    }
+
+    /// How each pod was left.
+    pub(crate) fn states(&self) -> Vec<(PodId, State)> {
+        let pods = self.pods.iter();
+        pods.map(|one| (one.pod.info.id.clone(), one.state.into()))
+            .collect()
     }
 
     /// The pods that are not as they were.

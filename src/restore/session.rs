@@ -3,16 +3,14 @@
 //! [`in_order`] has the order of its steps. [`carry_out`] begins again where the parents of the pods' links were lost meanwhile,
 //! and [`run`] watches afterwards whether anything is lost again.
 
-use std::collections::BTreeSet;
 use std::mem;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::context::Pending;
 use crate::kernel::Error;
-use crate::matching::NetnsKey;
 use crate::model::problem::RestoreCause;
-use crate::model::{AddressProxy, Problem};
+use crate::model::{Address, Problem};
 use crate::plan::HostLinks;
 use crate::progress::{Listener, Progress, Stage, Wait};
 use crate::records::fallback::Fallback;
@@ -22,9 +20,10 @@ use crate::records::stored::shown;
 use crate::records::survey::Surveyed;
 use crate::refusal::Refusal;
 use crate::restore::conflict::announce::announce;
+use crate::restore::conflict::detection::Detection;
 use crate::restore::conflict::holders;
 use crate::restore::conflict::pace::Pace;
-use crate::restore::conflict::probe::{Conflict, Probing, Search};
+use crate::restore::conflict::probe::Probing;
 use crate::restore::course::Course;
 use crate::restore::facts::{Limits, RestoreState, Restored, RestoredPod};
 use crate::restore::host::links::{HostDone, HostJob};
@@ -32,10 +31,11 @@ use crate::restore::host::scope::ParentChange;
 use crate::restore::host::wait_nic::{self, WaitLimit};
 use crate::restore::permit::Permit;
 use crate::restore::pods::pod::PodJob;
+use crate::restore::pods::probed::{self, Scene};
 use crate::restore::pods::{batch, round};
 use crate::restore::settle::{AGAIN, settle};
 use crate::restore::sockets;
-use crate::restore::turns::{self, Turn};
+use crate::restore::turns::Turn;
 use crate::runtime::RuntimeConfig;
 use crate::side_by_side;
 use crate::store::Store;
@@ -53,7 +53,14 @@ pub(crate) fn run(
         .map_or(Permit::NoStateDirectory, Permit::locked);
     let mut course = Course::default();
     let limit = WaitLimit::new(limits, None);
+    // The kernel's own probe of an address takes one to two seconds.
+    let detected = |mut restored: Restored| {
+        let found = restored.end_detection();
+        restored.problems.extend(found);
+        restored
+    };
     let restored = carry_out(request, limit, permit, store, &mut course, progress)?;
+    let restored = detected(restored);
     if limits.settle.is_zero() || restored.host.is_none() {
         return Ok(restored);
     }
@@ -63,7 +70,7 @@ pub(crate) fn run(
         carry_out(request, limit, permit, store, &mut course, progress)
     })?;
     restored.problems.extend(course.problems());
-    Ok(restored)
+    Ok(detected(restored))
 }
 
 /// Restores. Where the parents of the pods' links were lost again meanwhile, it begins again: a driver may reset twice.
@@ -176,6 +183,8 @@ struct Done {
     notes: Vec<Problem>,
     /// What is still under way: the second announcements.
     pending: Pending,
+    /// The host's addresses that the kernel still probes.
+    detecting: Vec<Address>,
     /// How the parents of the pods' links changed meanwhile.
     parents: ParentChange,
 }
@@ -190,12 +199,12 @@ fn in_order(
     progress: &mut dyn Listener,
 ) -> Result<Done, Error> {
     let recorded = pods.iter().map(|pod| pod.matched.pod.netns.key()).collect();
-    let (host, baseline) = (&mut surveyed.host, &mut surveyed.baseline);
-    let node = surveyed.node_state.as_ref();
-    let before = BeforeProbes {
-        namespaces: &recorded,
-        proxies: node.map_or(&[], |node| &node.proxies),
-    };
+    let Surveyed {
+        host,
+        baseline,
+        node_state,
+        ..
+    } = surveyed;
     let mut host = HostJob::new(host, baseline, limit, permit);
     let mut pending = Pending::default();
     course.begin(|| host.parents());
@@ -208,39 +217,35 @@ fn in_order(
     let mut notes = wait_nic::for_devices(host.host, host.baseline, &inside, limit)?;
     // Restore the host's links under the pods. What their owners bring back is left to the owners.
     progress.notice(Progress::Phase(Stage::RestoringHost, 1));
-    let links = host.restore(progress)?;
-    let parents = host.parents();
-    // Restore the pods in turns: those that need little come first, and none delays the others.
-    for turn in Turn::all(limit.limits.pod_budget) {
-        let mut taken = turn.take(&mut pods);
-        if taken.is_empty() && turn != Turn::Small {
-            continue;
-        }
-        progress.notice(Progress::Phase(Stage::RestoringPods, taken.len()));
-        // Read what each pod lacks.
-        batch::visit(&mut taken, turn.limit(), |pod| {
-            round::survey(pod, host.host, &links, limit.limits.conflict_probe)
-        });
-        // Change nothing in a pod that its runtime is tearing down.
-        course.leave_torn(&mut taken, host.host, &links, runtimes);
-        notes.extend(restore_turn(
-            &mut taken,
-            turn,
-            before,
-            &mut host,
-            &links,
-            &mut pending,
-            progress,
-        )?);
-    }
-    // Restore what the host lost while the pods were restored.
+    let (links, parents) = (host.restore(progress)?, host.parents());
+    let scene = Scene {
+        probing: Probing {
+            mode: limit.limits.conflict_probe,
+            pace: Pace::new(limit.limits.probe_rate, 0),
+            proxies: node_state.as_ref().map_or(&[], |node| &node.proxies),
+        },
+        recorded: &recorded,
+        links: &links,
+    };
+    // Restore the pods, and the host's addresses beside them.
+    notes.extend(in_turns(
+        &mut pods,
+        scene,
+        (course, runtimes),
+        &mut host,
+        &mut pending,
+        progress,
+    )?);
+    // Restore what the host lost while the pods were restored, and its addresses on links that got carrier late.
     host.restore_again(progress)?;
+    notes.extend(probed::finish_host(scene, &mut host, progress)?);
     notes.extend(host.managed.findings(&host.done));
     // Find both sides of each conflict about a MAC. The caller begins again if parents were lost meanwhile.
     holders::find_mac_owners(&mut pods, host.host);
     let parents = course.end(&parents, host.parents());
     pods.retain(|pod| !pod.is_torn);
     Ok(Done {
+        detecting: host.detecting(),
         host: Some(host.finish()),
         pods,
         notes,
@@ -249,81 +254,45 @@ fn in_order(
     })
 }
 
-/// What is known before addresses are probed.
-#[derive(Clone, Copy)]
-struct BeforeProbes<'a> {
-    /// The namespaces of all pods with a record.
-    namespaces: &'a BTreeSet<NetnsKey>,
-    proxies: &'a [AddressProxy],
-}
-
-/// The order of a turn.
-fn restore_turn(
-    pods: &mut [&mut PodJob],
-    turn: Turn,
-    before: BeforeProbes<'_>,
+/// Restores the pods in turns: those that need little come first, and none delays the others.
+fn in_turns(
+    pods: &mut [PodJob],
+    scene: Scene<'_>,
+    (course, runtimes): (&mut Course, &RuntimeConfig),
     host: &mut HostJob<'_>,
-    links: &HostLinks,
     pending: &mut Pending,
     progress: &mut dyn Listener,
 ) -> Result<Vec<Problem>, Error> {
-    let limits = host.limit.limits;
-    let targets = pods.iter().map(|pod| pod.targets.len()).sum();
-    let pace = Pace::new(limits.probe_rate, targets);
+    let (links, limits) = (scene.links, host.limit.limits);
     let mut notes = Vec::new();
-    for part in turns::parts(pods, pace.most()) {
-        // Probe the lost addresses: what another machine or pod has is withheld.
-        let probing = Probing {
-            mode: limits.conflict_probe,
-            pace,
-            proxies: before.proxies,
-        };
-        notes.extend(probe(part, turn, probing, before, host, links, progress)?);
-        // Create the missing links, and observe, plan and apply inside each pod in rounds.
-        batch::restore(part, turn, host.host, links, host.permit, progress)?;
-    }
-    // Wait for carrier, once in a restore, and carry out the steps that need it.
-    notes.extend(host.wait_for_carrier(links, progress)?);
-    finish_with_carrier(pods, host, links, progress)?;
-    // Announce the addresses to switches and neighbours.
-    notes.extend(announce(pods, host.host, pace, host.permit, pending));
-    Ok(notes)
-}
-
-/// Probes the addresses that pods are to get. Creates the links while the probes are under way; without probes they are created
-/// later, while there is work in other pods.
-fn probe(
-    pods: &mut [&mut PodJob],
-    turn: Turn,
-    probing: Probing<'_>,
-    before: BeforeProbes<'_>,
-    host: &mut HostJob<'_>,
-    links: &HostLinks,
-    progress: &mut dyn Listener,
-) -> Result<Vec<Problem>, Error> {
-    let targets = pods.iter_mut().enumerate().flat_map(|(at, pod)| {
-        let targets = mem::take(&mut pod.targets).into_iter();
-        targets.map(move |target| (at, target))
-    });
-    let Some(mut search) = Search::of(targets, host.host, probing) else {
-        return Ok(Vec::new());
-    };
-    if search.has_carrier(host.host) {
-        search.start(host.host);
-    }
-    batch::create(pods, turn, host.host, host.permit)?;
-    let mut notes = Vec::new();
-    if !search.is_started() {
-        // A probe without carrier reaches no other machine.
+    for turn in Turn::all(limits.pod_budget) {
+        let mut taken = turn.take(pods);
+        if taken.is_empty() && turn != Turn::Small {
+            continue;
+        }
+        progress.notice(Progress::Phase(Stage::RestoringPods, taken.len()));
+        // Read what each pod lacks.
+        batch::visit(&mut taken, turn.limit(), |pod| {
+            round::survey(pod, host.host, links, limits.conflict_probe)
+        });
+        // Change nothing in a pod that its runtime is tearing down.
+        course.leave_torn(&mut taken, host.host, links, runtimes);
+        let scene = scene.paced(&taken, host);
+        // Probe the lost addresses, create the missing links, and observe, plan and apply inside each pod in rounds.
+        notes.extend(probed::restore(&mut taken, turn, scene, host, progress)?);
+        // Wait for carrier, once in a restore, and carry out the steps that need it.
         notes.extend(host.wait_for_carrier(links, progress)?);
-        search.start(host.host);
+        finish_with_carrier(&mut taken, host, links, progress)?;
+        // Announce the addresses to switches and neighbours.
+        let announced = announce(
+            &mut taken,
+            host.host,
+            scene.probing.pace,
+            host.permit,
+            pending,
+        );
+        notes.extend(announced);
     }
-    let is_own = |_: &usize, mac| pods.iter().any(|pod| pod.has_mac(mac));
-    let (conflicts, found) = search.finish(host.host, before.namespaces, is_own);
-    for Conflict { of, target, cause } in conflicts {
-        pods[of].withhold(target.claim, cause);
-    }
-    notes.extend(found);
     Ok(notes)
 }
 
@@ -363,14 +332,17 @@ fn finish_with_carrier(
 fn sum_up(mut surveyed: Surveyed, done: Done, runtimes: &RuntimeConfig) -> Restored {
     let is_refused = done.host.is_none() && surveyed.is_refused();
     let (host, of_host) = done.host.unzip();
-    let (mut pods, of_pods): (Vec<_>, Vec<_>) = side_by_side::map(done.pods, PodJob::finish)
-        .into_iter()
-        .unzip();
+    let (mut pods, mut of_pods, mut detecting) = (Vec::new(), Vec::new(), Vec::new());
+    for (pod, problems, unfinished) in side_by_side::map(done.pods, PodJob::finish) {
+        pods.push(pod);
+        of_pods.extend(problems);
+        detecting.extend(unfinished);
+    }
     let restored: Vec<_> = pods.iter().map(|one: &RestoredPod| &one.pod.info).collect();
     let of_runtimes = surveyed.learn_from_runtimes(&restored, runtimes);
     let mut problems = surveyed.all_problems();
     problems.extend(of_host.into_iter().flatten().chain(done.notes));
-    problems.extend(of_pods.into_iter().flatten().chain(of_runtimes));
+    problems.extend(of_pods.into_iter().chain(of_runtimes));
     for (pod, lost) in surveyed.lost_pods() {
         pods.push(RestoredPod {
             pod,
@@ -396,5 +368,6 @@ fn sum_up(mut surveyed: Surveyed, done: Done, runtimes: &RuntimeConfig) -> Resto
         is_refused,
         was_complete: false,
         pending: done.pending,
+        detection: Detection::new(done.detecting, detecting),
     }
 }

@@ -176,6 +176,7 @@ impl Restored {
         }
         let mut both = second;
         both.pending.add(mem::take(&mut self.pending));
+        both.detection.add(mem::take(&mut self.detection));
         both.was_complete |= self.was_complete || self.is_complete();
         for pod in &mut both.pods {
             let mut first = self.pods.iter();

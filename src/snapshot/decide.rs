@@ -264,6 +264,7 @@ impl<'a> Decider<'a> {
         };
         self.problems
             .extend(snapshot_quality::unsupported_in_pod(&state));
+        self.problems.extend(snapshot_quality::duplicates(&state));
         let state = state.lasting();
         let extension = Extension {
             schema: SCHEMA,

@@ -42,7 +42,12 @@ impl Known<'_> {
             Some(problem) if has_lost_pod => vec![problem.demoted()],
             Some(problem) => vec![problem],
             None if has_lost_pod => Vec::new(),
-            None => snapshot_quality::unsupported_on_host(&self.moment.host),
+            None => {
+                let host = &self.moment.host;
+                let mut problems = snapshot_quality::unsupported_on_host(host);
+                problems.extend(snapshot_quality::duplicates(host));
+                problems
+            }
         };
         let is_good = !has_lost && (self.is_whole || self.stored.node.is_none());
         let change = if is_good || is_given_up {

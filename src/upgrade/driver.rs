@@ -291,7 +291,7 @@ impl Driver<'_> {
         let is_selection = !self.request.selection.is_everything();
         let session = &mut self.ledger.session;
         let (pods, baseline) = (&session.window().pods, &network.baseline);
-        let (verified, problems) = verify::after(pods, baseline, self.request, self.context);
+        let (verified, mut problems) = verify::after(pods, baseline, self.request, self.context);
         session.note_nics_after(nics::read(&baseline.devices()).ok());
         if let Some(verified) = &verified {
             session.log(&Event::Verified(Reached {
@@ -300,6 +300,11 @@ impl Driver<'_> {
             }));
             session.note_verified(verified);
         }
+        // The pods' outage is over; whether another machine has an address is known a second later.
+        let duplicates = self.restored.end_detection();
+        let states = (!duplicates.is_empty()).then(|| self.restored.states());
+        states.iter().for_each(|states| session.note_states(states));
+        problems.extend(duplicates);
         let is_well = !problems.iter().any(Problem::is_error);
         self.ledger.problems.add(Area::Network, problems);
         network.after.unanswered = verified.map(|one| one.unanswered).unwrap_or_default();

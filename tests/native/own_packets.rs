@@ -450,6 +450,8 @@ fn the_router_of_an_advertisement_is_a_gateway_and_is_missed() {
     let node = Node::new();
     node.ns.set_sysctl("ipv6/conf/eth0/accept_ra", "0");
     node.ns.set_sysctl("ipv6/conf/default/accept_ra", "0");
+    // One that answers as a host is no router to the kernel any more.
+    node.gateway.set_sysctl("ipv6/conf/all/forwarding", "1");
     let pod = node.pod("web");
     pod.macvlan("mode bridge", "");
     pod.ip("link set eth0 up");

@@ -104,7 +104,7 @@ fn a_network_that_answered_before_the_loss_has_no_address_of_a_pod() {
     let run = upgrade(&node).exits(0).errors(&[]);
     let told = run.coded(CONFLICT);
     let is_told = |one: &ReportedProblem| {
-        let words = [SWITCH, "all 2 pod addresses"];
+        let words = [SWITCH, "all 3 addresses"];
         one.severity == "info" && words.iter().all(|word| one.message.contains(word))
     };
     assert!(told.iter().all(is_told), "{}", run.transcript());
@@ -154,7 +154,7 @@ fn where_one_machine_answers_for_all_the_message_names_the_network() {
     node.snapshot();
     node.lose_and_reload();
     let _router = switch(&node, &["answer"]);
-    let words = ["all 2 addresses", SWITCH, "--conflict-probe off"];
+    let words = ["all 3 addresses", SWITCH, "--conflict-probe off"];
     let run = node.netfix_json("restore").exits(1);
     run.names(CONFLICT, pods[0].name(), &words);
     node.netfix("restore --conflict-probe off").exits(0);
@@ -255,6 +255,6 @@ fn the_state_of_the_node_has_what_answered() {
         assert_eq!(proxy["link"], "eth0");
         assert_eq!(proxy["mac"], SWITCH);
         assert_eq!(proxy["all"], true);
-        assert_eq!(proxy["addresses"].as_array().map(Vec::len), Some(2));
+        assert_eq!(proxy["addresses"].as_array().map(Vec::len), Some(3));
     }
 }

@@ -261,6 +261,21 @@ impl Address {
         self.local.is_ipv4() && self.flags & SECONDARY != 0
     }
 
+    /// Puts it in front of the other addresses of its subnet.
+    pub(crate) fn make_primary(&mut self) {
+        self.flags &= !SECONDARY;
+    }
+
+    /// Whether duplicate address detection is under way.
+    pub(crate) fn is_in_detection(&self) -> bool {
+        self.flags & (TENTATIVE | DADFAILED) == TENTATIVE
+    }
+
+    /// Whether duplicate address detection has found another owner: it is not usable.
+    pub(crate) fn has_failed_detection(&self) -> bool {
+        self.flags & DADFAILED != 0
+    }
+
     /// The prefix that it connects to.
     pub(crate) fn subnet(&self) -> Option<IpNet> {
         let far = self.peer.unwrap_or(self.local);

@@ -69,7 +69,9 @@ impl NetState {
         let state = Indexed::new(self);
         let of_link = |(link, parent): (&'a Link, &'a IfName)| {
             let addresses = state.addresses_of(&link.name).iter();
-            let addresses = addresses.filter_map(|address| Claim::of_address(address, parent));
+            // One that failed duplicate address detection is another machine's.
+            let usable = addresses.filter(|address| !address.has_failed_detection());
+            let addresses = usable.filter_map(|address| Claim::of_address(address, parent));
             let claims = Claim::of_link(link, parent).into_iter().chain(addresses);
             claims.map(|claim| (link, claim)).collect::<Vec<_>>()
         };
@@ -99,12 +101,13 @@ impl NetState {
         }
     }
 
-    /// The state without these addresses, and without the routes that only such an address makes possible.
+    /// The state without some addresses, and without the routes that only such an address makes possible.
     pub(crate) fn without_addresses(&self, is_left_out: impl Fn(&Address) -> bool) -> Self {
         let addresses = self.addresses.iter().cloned();
-        let (out, addresses): (Vec<_>, Vec<_>) = addresses.partition(|one| is_left_out(one));
-        let sources: BTreeSet<IpAddr> = out.iter().map(|address| address.local).collect();
-        let (lost, left) = (Subnets::of(&out), Subnets::of(&addresses));
+        let (contested, mut addresses): (Vec<_>, Vec<_>) = addresses.partition(&is_left_out);
+        promote(&mut addresses);
+        let sources: BTreeSet<IpAddr> = contested.iter().map(|address| address.local).collect();
+        let (lost, left) = (Subnets::of(&contested), Subnets::of(&addresses));
         let routes = self.routes.iter().filter(|route: &&Route| {
             let has_source = route
                 .source()
@@ -117,6 +120,20 @@ impl NetState {
             routes: routes.cloned().collect(),
             addresses,
             ..self.clone()
+        }
+    }
+}
+
+/// Makes the first of the secondary addresses of a subnet that has no primary one its primary address, as the kernel does.
+fn promote(addresses: &mut [Address]) {
+    let place = |one: &Address| Some((one.dev.clone(), one.subnet()?));
+    let primary = addresses
+        .iter()
+        .filter(|one| one.local.is_ipv4() && !one.is_secondary());
+    let mut subnets: BTreeSet<_> = primary.filter_map(place).collect();
+    for address in addresses.iter_mut().filter(|one| one.is_secondary()) {
+        if place(address).is_some_and(|place| subnets.insert(place)) {
+            address.make_primary();
         }
     }
 }

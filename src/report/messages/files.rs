@@ -107,9 +107,9 @@ sentences! {
             pod",
         MembershipStays => "has autojoin: the kernel keeps the membership of a deleted link, and would refuse the address on a \
             new one with the same ifindex",
-        NetworkAnswers { mac, addresses } => "{mac} answers for all {addresses} pod addresses that netfix probed: the network \
+        NetworkAnswers { mac, addresses } => "{mac} answers for all {addresses} addresses that netfix probed: the network \
             answers for other machines (proxy ARP). After the reload netfix ignores its answers",
-        AnotherAnswers { mac, addresses } => "{mac} answers for {addresses}, in use by pods of this node: another machine with the \
+        AnotherAnswers { mac, addresses } => "{mac} answers for {addresses}, in use on this node: another machine with the \
             same address, or a network that answers for others (proxy ARP). After the reload netfix ignores these answers"
             (addresses = and(addresses)),
         PortCannotBeRestored { master } => "is a port of {master}: a restore could not give it its former place there",

@@ -85,6 +85,11 @@ sentences! {
             (mac = or_nothing(", with MAC ", mac.as_ref())),
         AddressAnswered { mac, link } => "another machine has it: {mac} answered the probe on {link}. A restore does not add \
             it here, nor the routes that need it, until that machine gives it up",
+        HostAddressMoved { mac, link } => "another machine has it now: {mac} answered the probe on {link}. netfix does not add \
+            it here, nor the routes that need it. If it is a virtual address that has moved, run `netfix snapshot`",
+        HostAddressTaken { mac, link } => "another machine has the host's first address on this link: {mac} answered the probe \
+            on {link}. netfix does not add it, nor the routes that need it: the host may be unreachable. Release it there and \
+            run `netfix restore`, or add it anyway: `netfix restore --conflict-probe off`",
         AllAnswered { mac, link, addresses } => "{mac} answered the probe on {link}, as all {addresses} addresses that netfix probed: \
             another machine that has them, or a network that answers for every address (proxy ARP). netfix does not add it, nor \
             the routes that need it. If the network answers: `netfix restore --conflict-probe off`",
@@ -154,11 +159,13 @@ sentences! {
         TornDown => "gone: its runtime is tearing it down (the sandbox is no longer ready). netfix recreated nothing in it",
         Unsettled { times } => "the links under the pods were remade {times} times during this restore: pods can be without \
             network. Find what removes them (`journalctl -b`, `dmesg`), then run `netfix restore`",
+        DetectionUnfinished { limit } => "duplicate address detection has not ended after {limit}: another machine may have this \
+            address. Run `netfix check` in a while" (limit = duration(*limit)),
         NotProbed { failed, all, error } => "cannot send {failed} of {all}: {error}. netfix adds these addresses without a probe"
             (all = count(*all, "probe")),
         Burst { frames } => "a restore sends up to {frames} probes and announcements within a second. A switch with dynamic ARP \
             inspection disables a port that sends more than it allows, often 15: `--probe-rate 15` keeps below that, and takes longer",
-        AnsweredByProxy { mac, probes } => "{mac} answered {probes}, as it did while the pods had these addresses: \
+        AnsweredByProxy { mac, probes } => "{mac} answered {probes}, as it did while this node had these addresses: \
             netfix ignores these answers" (probes = count(*probes, "probe")),
         NotAnnounced { failed, all, error } => "cannot send {failed} of {all}: {error}"
             (all = count(*all, "announcement")),

@@ -8,11 +8,12 @@ use crate::model::{AddressProxy, ConflictProbe, IfName, Mac, NetState, ProbeRate
 use crate::restore::conflict::flight::{AddressProbe, Flight};
 use crate::restore::conflict::pace::Pace;
 use crate::restore::conflict::targets::{self, ProbeTarget};
+use crate::restore::host::own_addresses;
 
 /// Addresses to probe on a link, of one family: fewer frames than a switch with dynamic ARP inspection allows in a second.
 const SAMPLE: usize = 12;
 
-/// Probes for some of the addresses that pods with these states have now, on each link of the host; returns the machines that
+/// Probes for some of the addresses that the host and pods with these states have now, on each link of the host; returns the machines that
 /// answered. `None` where nothing was probed, or not all could be.
 pub(crate) fn look<'a>(
     pods: impl Iterator<Item = &'a NetState>,
@@ -27,6 +28,10 @@ pub(crate) fn look<'a>(
         .filter_map(|link| link.mac)
         .collect();
     let mut targets: BTreeMap<(IfName, bool), Vec<ProbeTarget>> = BTreeMap::new();
+    for target in own_addresses::present(&host.state) {
+        let place = (target.parent.clone(), target.address.is_ipv4());
+        targets.entry(place).or_default().push(target);
+    }
     for state in pods {
         own.extend(state.links.iter().filter_map(|link| link.mac));
         for target in targets::present(state) {

@@ -2,6 +2,7 @@
 
 pub(super) mod announce;
 pub(crate) mod answering;
+pub(super) mod detection;
 mod flight;
 pub(super) mod holders;
 pub(super) mod pace;

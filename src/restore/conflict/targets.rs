@@ -1,6 +1,6 @@
 //! The addresses to probe: those that pods have lost and are to get again.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::net::IpAddr;
 
 use crate::kernel::wire::frame;
@@ -11,7 +11,7 @@ use crate::plan::HostLinks;
 use crate::records::matched::Matched;
 
 /// An address that a pod has lost and is to get again.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(in crate::restore) struct ProbeTarget {
     pub(in crate::restore) claim: Claim,
     /// The present name of the host's link.
@@ -49,7 +49,7 @@ impl ProbeTarget {
 }
 
 /// The addresses to probe for a pod that has these links and addresses now: those that are missing on macvlans and ipvlans of the
-/// host's links, that only one pod may have, and for which the kernel does not probe itself.
+/// host's links, that only one pod may have, and for which the kernel does not probe itself or has found another owner.
 pub(in crate::restore) fn targets(
     matched: &Matched,
     now: &NetState,
@@ -57,16 +57,23 @@ pub(in crate::restore) fn targets(
 ) -> Vec<ProbeTarget> {
     let recorded = matched.claims();
     let recorded = Indexed::new(&recorded);
-    let present: HashSet<_> = now
+    let present: HashMap<_, _> = now
         .addresses
         .iter()
-        .map(|one| (&one.dev, one.identity()))
+        .map(|one| ((&one.dev, one.identity()), one))
         .collect();
     let is_withheld =
         |claim: Option<&Claim>| claim.is_some_and(|one| matched.withheld.contains(one));
-    let is_lost = |address: &&Address| !present.contains(&(&address.dev, address.identity()));
-    let lost = probed(&recorded).filter(|(link, parent, address, claim)| {
-        is_lost(address)
+    // One that another machine had may be free now.
+    let is_probed = |link: &Link, address: &Address| {
+        let now = present.get(&(&address.dev, address.identity()));
+        now.map_or_else(
+            || !is_probed_by_kernel(link, address),
+            |now| now.has_failed_detection(),
+        )
+    };
+    let lost = claimed(&recorded).filter(|(link, parent, address, claim)| {
+        is_probed(link, address)
             && !matched.leaves_to_daemon(address)
             && !is_withheld(Some(claim))
             && !is_withheld(Claim::of_link(link, parent).as_ref())
@@ -93,12 +100,14 @@ pub(super) fn present(state: &NetState) -> Vec<ProbeTarget> {
             address: address.local,
         })
     };
-    probed(&Indexed::new(state)).filter_map(target).collect()
+    let state = Indexed::new(state);
+    let probed =
+        claimed(&state).filter(|(link, _, address, _)| !is_probed_by_kernel(link, address));
+    probed.filter_map(target).collect()
 }
 
-/// The addresses that only one pod may have, on macvlans and ipvlans of the host's links, and for which the kernel does not probe
-/// itself; each with its link and that link's parent.
-fn probed<'a>(
+/// The addresses that only one pod may have, on macvlans and ipvlans of the host's links; each with its link and that link's parent.
+fn claimed<'a>(
     state: &'a Indexed<'a>,
 ) -> impl Iterator<Item = (&'a Link, &'a IfName, &'a Address, Claim)> {
     let links = state.state.links.iter().filter_map(|link| {
@@ -110,18 +119,16 @@ fn probed<'a>(
     });
     links.flat_map(|(link, parent)| {
         let addresses = state.addresses_of(&link.name).iter();
-        addresses
-            .filter(|address| !is_probed_by_kernel(link, address))
-            .filter_map(move |address| {
-                let claim = Claim::of_address(address, parent)?;
-                Some((link, parent, *address, claim))
-            })
+        addresses.filter_map(move |address| {
+            let claim = Claim::of_address(address, parent)?;
+            Some((link, parent, *address, claim))
+        })
     })
 }
 
 /// Whether the kernel adds an address only after duplicate address detection (`addrconf_dad_begin` in
 /// `net/ipv6/addrconf.c`). An optimistic one is in use before its end.
-fn is_probed_by_kernel(link: &Link, address: &Address) -> bool {
+pub(in crate::restore) fn is_probed_by_kernel(link: &Link, address: &Address) -> bool {
     const ACCEPT_DAD: SysctlKey = SysctlKey::known("accept_dad");
     const DAD_TRANSMITS: SysctlKey = SysctlKey::known("dad_transmits");
     const OPTIMISTIC_DAD: SysctlKey = SysctlKey::known("optimistic_dad");

@@ -1,19 +1,23 @@
 //! Restores the host's own links, in rounds.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::mem;
 
 use crate::inventory::observe::Host;
 use crate::journal;
 use crate::kernel::Error;
 use crate::matching::host_baseline::HostBaseline;
-use crate::model::{IfName, LinkKind, Problem};
+use crate::model::problem::ConflictCause;
+use crate::model::{Address, IfName, LinkKind, Problem};
 use crate::plan::{Change, HostLinks, NetlinkStep, Plan, Step};
 use crate::progress::{Listener, Progress, Wait};
 use crate::restore::apply::{self, FailedStep, remaining};
+use crate::restore::conflict::detection::unfinished;
+use crate::restore::conflict::targets::ProbeTarget;
 use crate::restore::facts::RestoreState;
 use crate::restore::host::managed::Managed;
-use crate::restore::host::scope::{self, plan_of};
+use crate::restore::host::own_addresses::OwnAddresses;
+use crate::restore::host::scope::{self, plan_of, plan_without};
 use crate::restore::host::wait_nic::{self, WaitLimit};
 use crate::restore::permit::Permit;
 
@@ -29,12 +33,16 @@ pub(in crate::restore) struct HostJob<'a> {
     pub managed: Managed<'a>,
     pub limit: WaitLimit<'a>,
     pub permit: Permit<'a>,
+    /// Its addresses, which are probed before they are added.
+    pub own: OwnAddresses,
     /// Steps that were carried out.
     pub done: Vec<Step>,
     /// Steps that failed in the last round.
     failures: Vec<FailedStep>,
     /// What is still missing.
     last: Plan,
+    /// Whether addresses were added since the last observation.
+    is_unobserved: bool,
     /// Whether the one wait for carrier is over.
     has_awaited_carrier: bool,
 }
@@ -55,19 +63,29 @@ impl<'a> HostJob<'a> {
             managed: Managed::new(limit, permit),
             limit,
             permit,
+            own: OwnAddresses::new(limit.limits.conflict_probe),
             done: Vec::new(),
             failures: Vec::new(),
             last: Plan::default(),
+            is_unobserved: false,
             has_awaited_carrier: false,
         }
     }
 
     /// What was done, and what is left.
     pub(in crate::restore) fn finish(self) -> HostDone {
-        let problems = remaining(&self.last, &self.failures, None);
+        let mut problems = remaining(&self.last, &self.failures, None);
+        problems.extend(self.own.conflicts());
         let is_complete = self.last.steps.is_empty() && !problems.iter().any(Problem::is_error);
         let state = RestoreState::of(!self.done.is_empty(), is_complete);
         ((self.done, state), problems)
+    }
+
+    /// The addresses that it has received and that the kernel still probes.
+    pub(in crate::restore) fn detecting(&self) -> Vec<Address> {
+        let added = self.done.iter().flat_map(Step::added_addresses);
+        let added: HashSet<_> = added.map(Address::key).collect();
+        unfinished(&self.host.state, |one| added.contains(&one.key()))
     }
 
     /// Whether steps must wait for carrier.
@@ -104,7 +122,7 @@ impl<'a> HostJob<'a> {
     }
 
     /// Plans and applies in rounds, from the host's state as it was read last: a layer's settings can only be compared when it
-    /// exists. In each, what an owner of links still brings is left to it.
+    /// exists. In each, what an owner of links still brings is left to it. Addresses are only added once they were probed.
     pub(in crate::restore) fn restore(
         &mut self,
         progress: &mut dyn Listener,
@@ -112,23 +130,70 @@ impl<'a> HostJob<'a> {
         self.last = Plan::default();
         let mut rounds = 0;
         loop {
-            self.baseline.learn(&self.host.state);
-            let (plan, mut links) = plan_of(self.host, self.baseline);
-            if plan.steps.is_empty() || plan.steps == self.last.steps || rounds == HOST_ROUNDS {
+            let (missing, mut links) = self.plan();
+            let plan = plan_without(self.host, self.baseline, &self.own);
+            let is_over = plan.steps.is_empty() || plan.steps == self.last.steps;
+            if is_over && !self.own.has_targets() || rounds == HOST_ROUNDS {
                 links.confirm(&self.host.state);
                 self.last = plan;
                 return Ok(links);
             }
             let has_waited = self
                 .managed
-                .go_first(&plan, self.host, self.baseline, progress)?;
+                .go_first(&missing, self.host, self.baseline, progress)?;
             if !has_waited {
+                if is_over {
+                    links.confirm(&self.host.state);
+                    self.last = plan;
+                    return Ok(links);
+                }
                 self.apply(&plan.steps);
                 self.last = plan;
                 rounds += 1;
             }
             self.host.refresh()?;
         }
+    }
+
+    /// All that is missing in the state that was read last, and the addresses among it that are to be probed.
+    fn plan(&mut self) -> (Plan, HostLinks) {
+        self.baseline.learn(&self.host.state);
+        let (missing, links) = plan_of(self.host, self.baseline);
+        let (recorded, now) = (&self.baseline.state, &self.host.state);
+        self.own.find_targets(&missing, recorded, now, &links);
+        (missing, links)
+    }
+
+    /// Adds the addresses that no other machine has, and what needs them, without another observation.
+    pub(in crate::restore) fn add_probed(
+        &mut self,
+        conflicts: Vec<(ProbeTarget, ConflictCause)>,
+        links: &HostLinks,
+    ) {
+        if !self.own.is_probing() {
+            return;
+        }
+        self.own.end_probes(conflicts, &self.baseline.state, links);
+        let plan = plan_without(self.host, self.baseline, &self.own);
+        let known = &self.last.steps;
+        let new = plan.steps.iter().filter(|step| !known.contains(step));
+        let new: Vec<Step> = new.cloned().collect();
+        self.last = plan;
+        self.is_unobserved = true;
+        self.apply(&new);
+    }
+
+    /// Adds what is left without a probe: there is no carrier, and no other machine can answer.
+    pub(in crate::restore) fn add_unprobed(
+        &mut self,
+        progress: &mut dyn Listener,
+    ) -> Result<(), Error> {
+        if self.own.has_targets() || mem::take(&mut self.is_unobserved) {
+            self.own.give_up();
+            self.host.refresh()?;
+            self.restore(progress)?;
+        }
+        Ok(())
     }
 
     /// Restores what was lost since: while pods wait for carrier, a network manager notices the loss and the return of it.
@@ -139,8 +204,9 @@ impl<'a> HostJob<'a> {
         self.managed
             .wait_until_done(self.host, self.baseline, progress)?;
         self.host.refresh()?;
-        self.baseline.learn(&self.host.state);
-        let (plan, _) = plan_of(self.host, self.baseline);
+        self.is_unobserved = false;
+        self.plan();
+        let plan = plan_without(self.host, self.baseline, &self.own);
         if plan.steps != self.last.steps {
             self.restore(progress)?;
         }

@@ -2,5 +2,6 @@
 
 pub(super) mod links;
 pub(super) mod managed;
+pub(super) mod own_addresses;
 pub(super) mod scope;
 pub(crate) mod wait_nic;

@@ -4,14 +4,27 @@ use std::collections::BTreeSet;
 
 use crate::inventory::observe::Host;
 use crate::matching::host_baseline::HostBaseline;
-use crate::model::IfName;
+use crate::model::{Address, IfName};
 use crate::plan::link::diff::closure;
 use crate::plan::{self, HostLinks, Plan};
+use crate::restore::host::own_addresses::OwnAddresses;
 
 /// What is missing on the host, and its links as a restore would leave them.
 pub(in crate::restore) fn plan_of(host: &Host, baseline: &HostBaseline) -> (Plan, HostLinks) {
     let observed = baseline.observed(&host.state, None);
     plan::host(&baseline.state, observed, &baseline.devices)
+}
+
+/// The plan without the addresses that are not to be added, or not yet.
+pub(super) fn plan_without(host: &Host, baseline: &HostBaseline, own: &OwnAddresses) -> Plan {
+    let (plan, links) = plan_of(host, baseline);
+    if own.is_empty() {
+        return plan;
+    }
+    let is_left_out = |one: &Address| own.is_left_out(&links.name_now(&one.dev), one.local);
+    let wanted = baseline.state.without_addresses(is_left_out);
+    let observed = baseline.observed(&host.state, None);
+    plan::host(&wanted, observed, &baseline.devices).0
 }
 
 /// The devices under the pods and the links above them: each by its name in the record, and now.

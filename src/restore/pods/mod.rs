@@ -2,4 +2,5 @@
 
 pub(super) mod batch;
 pub(super) mod pod;
+pub(super) mod probed;
 pub(super) mod round;

@@ -15,6 +15,7 @@ use crate::model::{Address, Claim, IfName, Indexed, Link, Mac, NetState, Parent,
 use crate::plan::{Plan, Step};
 use crate::records::matched::Matched;
 use crate::restore::apply::{FailedStep, remaining};
+use crate::restore::conflict::detection::{Detecting, unfinished};
 use crate::restore::conflict::targets::ProbeTarget;
 use crate::restore::facts::{RestoreState, RestoredPod};
 
@@ -292,7 +293,9 @@ impl PodJob {
     }
 
     /// What was done, and what is left.
-    pub(in crate::restore) fn finish(self) -> (RestoredPod, Vec<Problem>) {
+    pub(in crate::restore) fn finish(self) -> (RestoredPod, Vec<Problem>, Option<Detecting>) {
+        let added = self.restored_addresses().into_iter();
+        let added: HashSet<_> = added.map(|(_, one, _)| one.clone()).collect();
         let Self {
             matched,
             state,
@@ -317,6 +320,9 @@ impl PodJob {
             }
             PodState::Broken(problem, view) => (vec![problem], view),
         };
+        let addresses = view.as_ref().map_or_else(Vec::new, |view| {
+            unfinished(&view.state, |one| added.contains(one))
+        });
         let is_complete = !problems.iter().any(Problem::is_error);
         problems.extend(postponed.map(|budget| RestoreCause::Postponed { budget }.info("")));
         let pod = RestoredPod {
@@ -329,7 +335,11 @@ impl PodJob {
         };
         let id = &matched.info.id;
         let problems = problems.into_iter().map(|problem| problem.of(id)).collect();
-        (pod, problems)
+        let detecting = (!addresses.is_empty()).then(|| Detecting {
+            pod: matched.pod,
+            addresses,
+        });
+        (pod, problems, detecting)
     }
 }
 

@@ -1,12 +1,12 @@
 //! One round of work in one pod, from inside its namespace: an observation, a plan, its steps, and an observation of the result.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use crate::inventory::observe::Host;
 use crate::kernel::{Error, state};
-use crate::model::net::address::TENTATIVE;
 use crate::model::net::link::sysctl::Sysctls;
-use crate::model::{ConflictProbe, NetState};
+use crate::model::problem::PlanCause;
+use crate::model::{Address, Claim, ConflictProbe, NetState, Parent};
 use crate::plan::{HostLinks, Step};
 use crate::restore::apply::{self, Applied};
 use crate::restore::conflict::targets;
@@ -128,12 +128,10 @@ fn complete(pod: &mut PodJob, state: NetState, links: &HostLinks) -> Result<(), 
 /// Plans what is missing in this state. A pod is done where nothing is missing, or the steps are those of the round before; but
 /// not while duplicate address detection may change that.
 fn note(pod: &mut PodJob, state: NetState, links: &HostLinks) {
+    withhold_duplicates(pod, &state);
     let plan = pod.matched.plan(&state, None, links, &pod.created);
     let is_stuck = pod.view().is_some_and(|last| last.plan.steps == plan.steps);
-    let is_waiting = state
-        .addresses
-        .iter()
-        .any(|address| address.flags & TENTATIVE != 0);
+    let is_waiting = state.addresses.iter().any(Address::is_in_detection);
     let mut view = View::new(state, plan);
     if !view.plan.steps.is_empty() && (!is_stuck || is_waiting) {
         pod.state = PodState::Working(view);
@@ -147,6 +145,31 @@ fn note(pod: &mut PodJob, state: NetState, links: &HostLinks) {
         }
     }
     pod.state = PodState::Done(view);
+}
+
+/// Leaves out the addresses that another machine has, although this run has added them: they are not added again.
+fn withhold_duplicates(pod: &mut PodJob, state: &NetState) {
+    if !state.addresses.iter().any(Address::has_failed_detection) {
+        return;
+    }
+    let added = pod.done.iter().flat_map(Step::added_addresses);
+    let added: HashSet<_> = added.map(Address::key).collect();
+    let failed = state.addresses.iter().filter(|one| {
+        let is_of_run = added.contains(&one.key()) || pod.created.contains(&one.dev);
+        one.has_failed_detection() && is_of_run
+    });
+    let recorded = pod.matched.claims();
+    let claims = failed.filter_map(|one| match &recorded.link(&one.dev)?.parent {
+        Some(Parent::Host(parent)) => Claim::of_address(one, parent),
+        _ => None,
+    });
+    let claims: Vec<Claim> = claims.collect();
+    for claim in claims {
+        let problem = PlanCause::DuplicateAddress.error(&claim);
+        if pod.matched.withheld.insert(claim) {
+            pod.matched.contested.push(problem);
+        }
+    }
 }
 
 /// Applies what was planned from inside; links on the host's were created before. A pod of which links had to be taken back is

@@ -53,6 +53,8 @@ causes! {
         AddressKept { others: Others } => AddressConflict,
         AddressInUse { owner: ClaimHolder, mac: Option<Mac> } => AddressConflict,
         AddressAnswered { mac: Mac, link: IfName } => AddressConflict,
+        HostAddressMoved { mac: Mac, link: IfName } => AddressConflict,
+        HostAddressTaken { mac: Mac, link: IfName } => AddressConflict,
         AllAnswered { mac: Mac, link: IfName, addresses: usize } => AddressConflict,
     }
 }
@@ -135,6 +137,7 @@ causes! {
         Unsettled { times: usize } => Degraded,
         HostFailed { error: String } => Failed,
         Postponed { budget: Duration } => PodBudget,
+        DetectionUnfinished { limit: Duration } => AddressConflict,
         NotProbed { failed: usize, all: usize, error: String } => Failed,
         Burst { frames: usize } => ProbeRate,
         AnsweredByProxy { mac: Mac, probes: usize } => AddressConflict,
