@@ -41,7 +41,7 @@ fn interval(text: &str) -> Result<Duration, String> {
 #[derive(Debug, Clone, Default, Args)]
 pub struct Selectors {
     /// Only these pods, by name, namespace/name, id or glob such as 'shop/*'
-    #[arg(value_name = "POD", add = ArgValueCompleter::new(candidates::pods))]
+    #[arg(value_name = "POD", add = ArgValueCompleter::new(candidates::pods_or_files))]
     pub pods: Vec<OsString>,
     /// Only these pods, like POD (repeatable)
     #[arg(long, help_heading = PODS, value_name = "POD", add = ArgValueCompleter::new(candidates::pods))]

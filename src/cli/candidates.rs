@@ -7,6 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use clap_complete::CompletionCandidate;
+use clap_complete::engine::{PathCompleter, ValueCompleter};
 
 use crate::model::PodInfo;
 use crate::records::stored;
@@ -26,6 +27,17 @@ pub(super) fn pods(typed: &OsStr) -> Vec<CompletionCandidate> {
         found.extend(words.into_iter().take(all));
     }
     candidates(found, typed)
+}
+
+/// The stored pods; after `--` the files of COMMAND. clap_complete takes a word there for the first positional argument.
+pub(super) fn pods_or_files(typed: &OsStr) -> Vec<CompletionCandidate> {
+    // The script of a shell calls `netfix -- LINE`.
+    let mut line = env::args_os().skip_while(|word| word != "--").skip(1);
+    if line.any(|word| word == "--") {
+        PathCompleter::any().complete(typed)
+    } else {
+        pods(typed)
+    }
 }
 
 /// What can be given up: the stored pods, and the host.

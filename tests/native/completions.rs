@@ -166,6 +166,15 @@ fn tab_offers_what_is_stored_without_the_lock_and_nothing_to_other_users() {
     );
     assert_eq!(offered(&node, &[], "netfix list --generation "), ["1"]);
     assert_eq!(offered(&node, &[], "netfix report "), [""; 0]);
+    let script = node.temp().join("i40e_upgrade.sh");
+    File::create(&script).expect("a file");
+    let begun = node.temp().join("i40e").display().to_string();
+    for line in ["netfix upgrade -- ", "netfix upgrade --yes -- sh "] {
+        let files = offered(&node, &[], &format!("{line}{begun}"));
+        assert_eq!(files, [script.display().to_string()], "{line}");
+    }
+    let files = offered(&node, &[], "netfix upgrade -- ");
+    assert!(!files.iter().any(|file| names.contains(&file.as_str())));
     let commands = offered(&node, &UNPRIVILEGED, "netfix re");
     assert_eq!(commands, ["restore", "resume", "report"]);
     assert_eq!(offered(&node, &UNPRIVILEGED, "netfix show "), [""; 0]);

@@ -26,12 +26,7 @@ pub(crate) fn opening(shown: &Document) -> Result<(), Problem> {
 
 fn is_confirmed(shown: &Document) -> io::Result<bool> {
     let mut terminal = io::stderr().lock();
-    for problem in &shown.problems {
-        writeln!(terminal, "{}: {problem}", problem.severity)?;
-    }
-    let prospect = report::prospect(&shown.node.steps, &shown.pods);
-    let verdict = shown.verdict.as_deref().unwrap_or_default();
-    write!(terminal, "{prospect}\n{verdict}\nContinue? [yes/no] ")?;
+    write!(terminal, "{}", report::question(shown))?;
     terminal.flush()?;
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer)?;

@@ -9,7 +9,7 @@ use crate::model::window::command_line;
 use crate::model::{Code, Exit, IfName, Nic, NodeIdentity, Problem, Severity, State};
 use crate::refusal::Refusal;
 use crate::report::document::{Document, Extra, NodeView, PodView};
-use crate::report::problems::programs_to_restart;
+use crate::report::problems::{programs_to_restart, word};
 use crate::report::screen::{LastLine, Screen};
 use crate::report::style::Style;
 use crate::report::text::{count, duration, escape, join, lines, list_or_dash};
@@ -56,8 +56,17 @@ pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
 /// So many pods are listed; a screen holds no more.
 const MOST: usize = 20;
 
+/// The question before a window: the problems, the prospect, and whether it would begin.
+pub(crate) fn question(shown: &Document) -> String {
+    let problems = shown.problems.iter();
+    let problems = lines(problems.map(|problem| format!("{}: {problem}", word(problem).0)));
+    let prospect = prospect(&shown.node.steps, &shown.pods);
+    let verdict = shown.verdict.as_deref().unwrap_or_default();
+    format!("{problems}{prospect}\n{verdict}\nContinue? [yes/no] ")
+}
+
 /// The course, one line a phase, and the pods that may lose their network.
-pub(crate) fn prospect(course: &[String], pods: &[PodView]) -> String {
+fn prospect(course: &[String], pods: &[PodView]) -> String {
     let course = lines(course);
     if pods.is_empty() {
         return course + "\nNo pod has an interface on this host's links.\n";
