@@ -29,7 +29,7 @@ pub(super) fn pods(typed: &OsStr) -> Vec<CompletionCandidate> {
     candidates(found, typed)
 }
 
-/// The stored pods; after `--` the files of COMMAND. clap_complete takes a word there for the first positional argument.
+/// The stored pods; after `--` the files of COMMAND. The completion of clap takes a word there for the first positional argument.
 pub(super) fn pods_or_files(typed: &OsStr) -> Vec<CompletionCandidate> {
     // The script of a shell calls `netfix -- LINE`.
     let mut line = env::args_os().skip_while(|word| word != "--").skip(1);

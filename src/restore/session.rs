@@ -199,12 +199,8 @@ fn in_order(
     progress: &mut dyn Listener,
 ) -> Result<Done, Error> {
     let recorded = pods.iter().map(|pod| pod.matched.pod.netns.key()).collect();
-    let Surveyed {
-        host,
-        baseline,
-        node_state,
-        ..
-    } = surveyed;
+    let (host, baseline) = (&mut surveyed.host, &mut surveyed.baseline);
+    let node = surveyed.node_state.as_ref();
     let mut host = HostJob::new(host, baseline, limit, permit);
     let mut pending = Pending::default();
     course.begin(|| host.parents());
@@ -222,7 +218,7 @@ fn in_order(
         probing: Probing {
             mode: limit.limits.conflict_probe,
             pace: Pace::new(limit.limits.probe_rate, 0),
-            proxies: node_state.as_ref().map_or(&[], |node| &node.proxies),
+            proxies: node.map_or(&[], |node| &node.proxies),
         },
         recorded: &recorded,
         links: &links,

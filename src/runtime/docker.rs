@@ -205,24 +205,17 @@ pub(super) fn described(
 ) -> Option<Sandbox> {
     let state = container.state.unwrap_or_default();
     let is = |flag: Option<bool>| flag == Some(true);
-    let mode = container
-        .host_config
-        .and_then(|host| host.network_mode)
-        .unwrap_or_default();
+    let mode = container.host_config.and_then(|host| host.network_mode);
+    let mode = mode.unwrap_or_default();
     let is_restarting = is(state.restarting);
     let is_there = is(state.running) || is(state.paused) || is_restarting;
     if !is_there || mode == "host" || mode.starts_with("container:") {
         return None;
     }
-    let labels = container
-        .config
-        .and_then(|config| config.labels)
-        .unwrap_or_default();
-    let name = container
-        .name
-        .unwrap_or_default()
-        .trim_start_matches('/')
-        .to_owned();
+    let labels = container.config.and_then(|config| config.labels);
+    let labels = labels.unwrap_or_default();
+    let name = container.name.unwrap_or_default();
+    let name = name.trim_start_matches('/').to_owned();
     let kube = KubeName::parse(&name);
     if kube.as_ref().is_some_and(|kube| !kube.is_sandbox) {
         return None;

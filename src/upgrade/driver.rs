@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::context::Context;
 use crate::inventory::nics;
 use crate::kubelet::resume::resume;
-use crate::model::problem::{CommandCause, KubeletCause, WindowCause};
+use crate::model::problem::{CommandCause, KubeletCause};
 use crate::model::window::PhaseName;
 use crate::model::{Exit, Problem};
 use crate::refusal::Refusal;
@@ -63,7 +63,7 @@ impl Driver<'_> {
         let was_paused = self.ledger.session.window().is_paused();
         let mut is_prepared = false;
         let prepared = catch_unwind(AssertUnwindSafe(|| self.prepare(&mut is_prepared)));
-        let prepared = prepared.unwrap_or_else(|_| Err(panicked().into()));
+        let prepared = prepared.unwrap_or_else(|_| Err(Ledger::panicked().into()));
         let Ok(mut network) = prepared.map_err(|refusal| {
             // Start kubelet again, and run --after where --before may have run.
             self.refuse(refusal, was_paused, is_prepared);
@@ -84,7 +84,7 @@ impl Driver<'_> {
             // Keep kubelet paused for a repair (--keep-paused), if pods are not restored.
             self.repair(&mut network);
         }));
-        let panic = worked.err().map(|_| panicked());
+        let panic = worked.err().map(|_| Ledger::panicked());
         self.ledger.problems.add(Area::Rebuild, panic);
         // Start kubelet.
         self.resume();
@@ -154,7 +154,7 @@ impl Driver<'_> {
         let (request, session) = (self.request, &mut self.ledger.session);
         session.begin(PhaseName::Snapshot, &Event::TakingSnapshot);
         if session.guard.is_none() {
-            return Err(panicked().into());
+            return Err(Ledger::panicked().into());
         }
         let proxies = snapshot::find_proxies(&found.captured, &found.inventory.host, request);
         let answering = snapshot::reported(proxies.as_deref().unwrap_or_default());
@@ -300,10 +300,10 @@ impl Driver<'_> {
             }));
             session.note_verified(verified);
         }
-        // The pods' outage is over; whether another machine has an address is known a second later.
         let duplicates = self.restored.end_detection();
-        let states = (!duplicates.is_empty()).then(|| self.restored.states());
-        states.iter().for_each(|states| session.note_states(states));
+        if !duplicates.is_empty() {
+            session.note_states(&self.restored.states());
+        }
         problems.extend(duplicates);
         let is_well = !problems.iter().any(Problem::is_error);
         self.ledger.problems.add(Area::Network, problems);
@@ -395,8 +395,4 @@ impl Driver<'_> {
             self.after(Exit::Refused);
         }
     }
-}
-
-fn panicked() -> Problem {
-    WindowCause::Panicked.error("netfix")
 }

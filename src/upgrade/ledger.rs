@@ -21,7 +21,7 @@ use crate::upgrade::phases::termination::Terms;
 use crate::upgrade::request::UpgradeRequest;
 use crate::upgrade::signals::{self, Signals};
 use crate::window::bus;
-use crate::window::event::{Event, Program};
+use crate::window::event::{Event, UserCommand};
 use crate::window::records::{EarlierWindow, find_earlier};
 use crate::window::session::WindowSession;
 use crate::window::session::close::require_closed;
@@ -37,10 +37,15 @@ pub(crate) struct Ledger {
     /// systemd; `None` where another init system runs this machine.
     pub bus: Option<Bus>,
     /// The signals that interrupted COMMAND or the rollback.
-    interruptions: Vec<(Program, &'static str)>,
+    interruptions: Vec<(UserCommand, &'static str)>,
 }
 
 impl Ledger {
+    /// netfix failed in the window.
+    pub(super) fn panicked() -> Problem {
+        WindowCause::Panicked.error("netfix")
+    }
+
     /// Opens a window under the lock, or takes over the one that an interrupted netfix left; from here on no signal ends this
     /// process. One ends netfix while it waits for the lock.
     pub(crate) fn open(context: &Context, echo: bool, log_limit: u64) -> Result<Self, Refusal> {
@@ -105,9 +110,9 @@ impl Ledger {
         let (id, log) = (session.window().id.clone(), session.log_file.for_thread());
         let is_rollback = phase == PhaseName::Rollback;
         let program = if is_rollback {
-            Program::Rollback
+            UserCommand::Rollback
         } else {
-            Program::Command
+            UserCommand::Command
         };
         let terms = Terms {
             program,
@@ -151,7 +156,7 @@ impl Ledger {
         let interruptions = interruptions.map(|(program, signal)| {
             let cause = CommandCause::Interrupted {
                 signal,
-                is_rollback: program == Program::Rollback,
+                is_rollback: program == UserCommand::Rollback,
                 restored,
                 pods,
             };

@@ -12,7 +12,7 @@ use signal_hook::iterator::{Handle, Signals as Arriving};
 use crate::model::Problem;
 use crate::model::problem::CommandCause;
 use crate::upgrade::process_tree::ProcessTree;
-use crate::window::event::{Event, Program, SignalEffect};
+use crate::window::event::{Event, SignalEffect, UserCommand};
 use crate::window::window_log::WindowLog;
 
 /// The object of an interruption.
@@ -36,7 +36,7 @@ struct SignalState {
 /// A command of the user, and how many signals it got.
 #[derive(Debug, Clone, Copy)]
 struct UserProcess {
-    program: Program,
+    program: UserCommand,
     pid: u32,
     signals: usize,
 }
@@ -90,7 +90,7 @@ impl Signals {
     }
 
     /// Passes signals on to this process and its group from here on.
-    pub(crate) fn pass_on_to(&self, program: Program, pid: u32) {
+    pub(crate) fn pass_on_to(&self, program: UserCommand, pid: u32) {
         let mut seen = state(&self.seen);
         seen.running = Some(UserProcess {
             program,

@@ -47,19 +47,19 @@ pub(crate) enum Event {
     CommandFailed(Problem),
     /// A command of the user has passed its limit, and got SIGTERM.
     TimedOut {
-        program: Program,
+        program: UserCommand,
         pid: u32,
         limit: Duration,
         grace: Duration,
     },
     /// It still runs after SIGTERM, and got SIGKILL.
     KilledAtLimit {
-        program: Program,
+        program: UserCommand,
         pid: u32,
     },
     /// It still runs after SIGKILL.
     DoesNotEnd {
-        program: Program,
+        program: UserCommand,
         pid: u32,
     },
     /// A signal arrived.
@@ -143,7 +143,7 @@ pub(crate) enum Event {
 
 /// A command of the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Program {
+pub(crate) enum UserCommand {
     Command,
     Rollback,
     /// `--before`
@@ -152,7 +152,7 @@ pub(crate) enum Program {
     After,
 }
 
-impl Program {
+impl UserCommand {
     /// Whether netfix restores the pods after it.
     pub(crate) fn is_before_restore(self) -> bool {
         matches!(self, Self::Command | Self::Rollback)
@@ -163,9 +163,9 @@ impl Program {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SignalEffect {
     /// The command that runs gets it too; the third one kills it.
-    Passed { program: Program, pid: u32 },
+    Passed { program: UserCommand, pid: u32 },
     /// It killed the command.
-    Killed { program: Program, pid: u32 },
+    Killed { program: UserCommand, pid: u32 },
     /// It ends a wait of netfix, or this phase is completed first.
     OnPhase(WindowMoment),
 }

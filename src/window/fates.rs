@@ -12,7 +12,7 @@ use crate::model::{NetnsIdentity, PodId, Problem, Severity, State, Window};
 use crate::records::stored::Stored;
 use crate::runtime::Sandbox;
 use crate::window::facts;
-use crate::window::rebuild_check::{self, After, Verdict};
+use crate::window::rebuild_check::{self, After, RebuildVerdict};
 
 /// Records what happened to each pod; `torn` are those that their runtime was tearing down. Returns the problems.
 pub(super) fn note(
@@ -33,7 +33,9 @@ pub(super) fn note(
         let (verdict, sandbox) = rebuild_check::check(&pod.info, then, namespace, &after);
         pod.fingerprint_after = sandbox.map(Sandbox::fingerprint);
         let verdict = match verdict {
-            Verdict::Same | Verdict::Changed(_) if torn.contains(&pod.info.id) => Verdict::Gone,
+            RebuildVerdict::Same | RebuildVerdict::Changed(_) if torn.contains(&pod.info.id) => {
+                RebuildVerdict::Gone
+            }
             verdict => verdict,
         };
         let cause = note_verdict(pod, verdict, pause.as_ref(), (&after, now));
@@ -53,7 +55,7 @@ pub(super) fn note(
 
 fn note_verdict(
     pod: &mut WindowPod,
-    verdict: Verdict,
+    verdict: RebuildVerdict,
     pause: Option<&KubeletPause>,
     (after, now): (&After, u64),
 ) -> Option<RebuildCause> {
@@ -63,17 +65,17 @@ fn note_verdict(
     pod.container_changes = Vec::new();
     pod.unexpected = true;
     match verdict {
-        Verdict::Same => {
+        RebuildVerdict::Same => {
             pod.unexpected = false;
             None
         }
-        Verdict::Changed(containers) => {
+        RebuildVerdict::Changed(containers) => {
             pod.unexpected = containers.iter().any(|one| one.excuse.is_none());
             pod.container_changes.clone_from(&containers);
             Some(RebuildCause::ContainersChanged { containers })
         }
-        Verdict::Rebuilt(cause) => Some(cause),
-        Verdict::Gone => {
+        RebuildVerdict::Rebuilt(cause) => Some(cause),
+        RebuildVerdict::Gone => {
             let gone = pod.gone.unwrap_or(now);
             let seen = last_seen(pod, gone, pause);
             pod.unexpected = seen != LastSeen::Whole;
@@ -81,10 +83,10 @@ fn note_verdict(
             let noticed = format!("{noticed:.0}");
             Some(RebuildCause::Gone { noticed, seen })
         }
-        Verdict::NamespaceGone => Some(RebuildCause::NamespaceGone),
+        RebuildVerdict::NamespaceGone => Some(RebuildCause::NamespaceGone),
         // The runtime that does not answer is a separate problem.
-        Verdict::Unknown if after.sandboxes.is_none() => None,
-        Verdict::Unknown => Some(RebuildCause::Unknown),
+        RebuildVerdict::Unknown if after.sandboxes.is_none() => None,
+        RebuildVerdict::Unknown => Some(RebuildCause::Unknown),
     }
 }
 

@@ -26,14 +26,14 @@ const MOST_GROUPS: usize = 128;
 
 /// The number of a namespace, and of a socket among those at risk and those that are gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Place {
+pub(super) struct SocketPlace {
     pub namespace: usize,
     pub socket: usize,
 }
 
 /// The programs that have each of these; an empty list where one has it that cannot be told. What is not in the answer no program
 /// has.
-pub(super) fn find(all: &[Suspects]) -> HashMap<Place, Vec<Program>> {
+pub(super) fn find(all: &[Suspects]) -> HashMap<SocketPlace, Vec<Program>> {
     let mut search = HolderSearch::new(all);
     if search.is_empty() {
         return HashMap::new();
@@ -60,13 +60,13 @@ pub(super) fn find(all: &[Suspects]) -> HashMap<Place, Vec<Program>> {
 
 /// What is looked for, and what was found.
 struct HolderSearch {
-    packets: HashMap<u64, Vec<Place>>,
+    packets: HashMap<u64, Vec<SocketPlace>>,
     /// By the namespace of the process and the path.
-    taps: HashMap<(u64, Vec<u8>), Vec<Place>>,
+    taps: HashMap<(u64, Vec<u8>), Vec<SocketPlace>>,
     namespaces: Vec<Asked>,
     by_inode: HashMap<u64, usize>,
     by_cookie: HashMap<u64, usize>,
-    found: HashMap<Place, BTreeSet<Program>>,
+    found: HashMap<SocketPlace, BTreeSet<Program>>,
     /// How many descriptors of each namespace were read.
     files: HashMap<u64, usize>,
 }
@@ -74,10 +74,10 @@ struct HolderSearch {
 /// What only the sockets themselves tell of a namespace.
 #[derive(Default)]
 struct Asked {
-    groups: Vec<(Place, u32, IpAddr)>,
-    routing: Vec<(Place, IpFamily)>,
+    groups: Vec<(SocketPlace, u32, IpAddr)>,
+    routing: Vec<(SocketPlace, IpFamily)>,
     /// What no socket tells.
-    untold: Vec<Place>,
+    untold: Vec<SocketPlace>,
     /// How many sockets were asked.
     count: usize,
     /// Whether the kernel did not let a socket be asked, or there were too many.
@@ -93,7 +93,7 @@ impl HolderSearch {
         for (namespace, suspects) in all.iter().enumerate() {
             let mut own = Asked::default();
             for (socket, one) in suspects.all().enumerate() {
-                let place = Place { namespace, socket };
+                let place = SocketPlace { namespace, socket };
                 match &one.kind {
                     SocketKind::Packet { inode } => packets.entry(*inode).or_default().push(place),
                     SocketKind::Tap { index, is_gone } => {
@@ -247,7 +247,7 @@ impl HolderSearch {
         self.note(&places, pid);
     }
 
-    fn note(&mut self, places: &[Place], pid: u32) {
+    fn note(&mut self, places: &[SocketPlace], pid: u32) {
         if places.is_empty() {
             return;
         }
@@ -262,7 +262,7 @@ impl HolderSearch {
     }
 
     /// The answer where the processes cannot be listed.
-    fn unlisted(mut self) -> HashMap<Place, Vec<Program>> {
+    fn unlisted(mut self) -> HashMap<SocketPlace, Vec<Program>> {
         for namespace in &mut self.namespaces {
             (namespace.is_refused, namespace.has_process) = (true, true);
         }
@@ -273,8 +273,8 @@ impl HolderSearch {
         answer
     }
 
-    fn answer(self) -> HashMap<Place, Vec<Program>> {
-        let mut answer: HashMap<Place, Vec<Program>> = HashMap::new();
+    fn answer(self) -> HashMap<SocketPlace, Vec<Program>> {
+        let mut answer: HashMap<SocketPlace, Vec<Program>> = HashMap::new();
         for namespace in &self.namespaces {
             let groups = namespace.groups.iter().map(|(place, ..)| *place);
             let groups = groups.filter(|_| namespace.is_refused);
@@ -324,7 +324,7 @@ mod tests {
     #[test]
     fn what_the_kernel_does_not_let_be_asked_has_a_program_without_a_name() {
         let all = suspects();
-        let group = Place {
+        let group = SocketPlace {
             namespace: 0,
             socket: 1,
         };

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use crate::inventory::observe::{Host, Pod};
-use crate::inventory::sockets::holders::Place;
+use crate::inventory::sockets::holders::SocketPlace;
 use crate::model::net::link::socket::{LinkSocket, Program, SocketKind};
 use crate::model::problem::{Object, SocketCause};
 use crate::model::{IfName, PodId, Problem};
@@ -66,7 +66,7 @@ pub(crate) fn find(all: &[Suspects]) -> Vec<SocketFindings> {
         let programs = |first: usize, sockets: &[LinkSocket]| {
             let numbered = sockets.iter().cloned().enumerate();
             let held = numbered.filter_map(|(at, socket)| {
-                let place = Place {
+                let place = SocketPlace {
                     namespace,
                     socket: first + at,
                 };

@@ -10,7 +10,7 @@ use crate::kernel::codec::text;
 use crate::kernel::route::IndexOf;
 use crate::kernel::{Errno, Request};
 use crate::model::IfName;
-use crate::model::fidelity::{Fate, NEXTHOP};
+use crate::model::fidelity::{NEXTHOP, Treatment};
 use crate::model::net::nexthop::{Member, Nexthop};
 use crate::model::net::raw::RawAttribute;
 
@@ -61,8 +61,8 @@ pub(crate) fn parse(
             GROUP => nexthop.group = raw.value.chunks_exact(8).map(member).collect(),
             RES_GROUP => nexthop.extra.push(without_times(attribute)),
             other => match NEXTHOP.fate(other) {
-                Some(Fate::SentBack) => nexthop.extra.push(raw),
-                Some(Fate::State) => {}
+                Some(Treatment::SentBack) => nexthop.extra.push(raw),
+                Some(Treatment::State) => {}
                 _ => return Err(format!("nexthop {}: attribute {other}", nexthop.id)),
             },
         }

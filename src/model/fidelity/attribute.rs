@@ -2,7 +2,7 @@
 
 /// What netfix does with an attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub enum Treatment {
     /// Stored, compared and restored.
     Restored,
     /// Stored, compared and restored as bytes that netfix does not interpret.
@@ -25,7 +25,7 @@ pub struct Attribute {
     /// Its name in the kernel's header.
     pub name: &'static str,
     /// What netfix does with it.
-    pub fate: Fate,
+    pub fate: Treatment,
     /// The tests that show it: files in `tests/native`, or in `tests/vm/scenarios`; empty where there is nothing to show.
     pub tests: &'static str,
     /// The first kernel that has it, where that is newer than 4.15.
@@ -35,7 +35,7 @@ pub struct Attribute {
 pub(super) const fn row(
     number: u16,
     name: &'static str,
-    fate: Fate,
+    fate: Treatment,
     tests: &'static str,
 ) -> Attribute {
     Attribute {
@@ -67,7 +67,7 @@ pub struct AttributeTable {
 impl AttributeTable {
     /// What netfix does with an attribute; `None` for one that is not known yet.
     #[must_use]
-    pub fn fate(&self, number: u16) -> Option<Fate> {
+    pub fn fate(&self, number: u16) -> Option<Treatment> {
         self.row(number).map(|row| row.fate)
     }
 
@@ -82,6 +82,6 @@ impl AttributeTable {
 
     /// Whether an attribute is stored as bytes.
     pub(crate) fn is_sent_back(&self, number: u16) -> bool {
-        self.fate(number) == Some(Fate::SentBack)
+        self.fate(number) == Some(Treatment::SentBack)
     }
 }

@@ -1,6 +1,6 @@
 //! Links.
 
-use super::attribute::Fate::{Named, NotRead, Restored, SentBack, State, Used};
+use super::attribute::Treatment::{Named, NotRead, Restored, SentBack, State, Used};
 use super::attribute::{AttributeTable, row};
 
 const VIRTUAL_FUNCTIONS: &str =

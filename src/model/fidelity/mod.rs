@@ -6,7 +6,7 @@ mod link;
 mod other;
 mod route;
 
-pub use attribute::{Attribute, AttributeTable, Fate};
+pub use attribute::{Attribute, AttributeTable, Treatment};
 pub use link::{BOND, BRIDGE_PORT, INET6, IPVLAN, LINK, LINK_INFO, MACVLAN, VLAN};
 pub use other::{ADDRESS, NEIGHBOUR, NEXTHOP, RESILIENT, RULE, TRAFFIC};
 pub use route::{HOP, METRIC, ROUTE};

@@ -1,6 +1,6 @@
 //! Addresses, nexthop objects, rules and neighbours.
 
-use super::attribute::Fate::{Named, NotRead, Restored, SentBack, State, Used};
+use super::attribute::Treatment::{Named, NotRead, Restored, SentBack, State, Used};
 use super::attribute::{AttributeTable, row};
 
 /// `IFA_*`.

@@ -1,6 +1,6 @@
 //! Routes.
 
-use super::attribute::Fate::{NotRead, Restored, SentBack, State, Used};
+use super::attribute::Treatment::{NotRead, Restored, SentBack, State, Used};
 use super::attribute::{AttributeTable, row};
 
 /// `RTA_*`.

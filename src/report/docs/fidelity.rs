@@ -3,26 +3,26 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use crate::model::fidelity::{Attribute, Fate, TABLES};
+use crate::model::fidelity::{Attribute, TABLES, Treatment};
 use crate::report::docs::listed_part;
 
 const BEGIN: &str = "<!-- attributes -->\n";
 const END: &str = "<!-- end of attributes -->\n";
 
-fn words(fate: Fate) -> &'static str {
+fn words(fate: Treatment) -> &'static str {
     match fate {
-        Fate::Restored => "restored",
-        Fate::SentBack => "restored, as bytes",
-        Fate::Used => "used to read the others",
-        Fate::Named => "named at the snapshot",
-        Fate::State => "state, count or ability",
-        Fate::NotRead(_) => "not read",
+        Treatment::Restored => "restored",
+        Treatment::SentBack => "restored, as bytes",
+        Treatment::Used => "used to read the others",
+        Treatment::Named => "named at the snapshot",
+        Treatment::State => "state, count or ability",
+        Treatment::NotRead(_) => "not read",
     }
 }
 
 fn line(text: &mut String, row: &Attribute) {
     let reason = match row.fate {
-        Fate::NotRead(reason) => format!(": {reason}"),
+        Treatment::NotRead(reason) => format!(": {reason}"),
         _ => String::new(),
     };
     let Attribute {
@@ -62,7 +62,10 @@ fn an_attribute_that_is_restored_or_named_has_a_test() {
             table.title
         );
         for row in table.rows {
-            let needs_test = matches!(row.fate, Fate::Restored | Fate::SentBack | Fate::Named);
+            let needs_test = matches!(
+                row.fate,
+                Treatment::Restored | Treatment::SentBack | Treatment::Named
+            );
             assert_eq!(needs_test, !row.tests.is_empty(), "{}", row.name);
             for test in row.tests.split(", ").filter(|test| !test.is_empty()) {
                 let files = [

@@ -6,7 +6,7 @@ use crate::progress::Wait;
 use crate::report::messages::maintenance::repaired;
 use crate::report::verb::verify::gateways;
 use crate::report::window::words::{others, reason};
-use crate::window::event::{Budget, Event, Program, RebuildCheck, SignalEffect, WindowMoment};
+use crate::window::event::{Budget, Event, RebuildCheck, SignalEffect, UserCommand, WindowMoment};
 
 sentences! {
     Event {
@@ -71,7 +71,7 @@ sentences! {
 }
 
 sentences! {
-    Program {
+    UserCommand {
         Command => "COMMAND",
         Rollback => "the rollback",
         Before => "--before",

@@ -132,7 +132,7 @@ fn sort_out(
 }
 
 impl Restored {
-    /// Waits until it is known whether another machine has an address that was added. Returns what was found, after which its
+    /// Waits until it is known whether another machine has an address that was added, after the pods' outage. Returns what was found, after which its
     /// pod counts as not restored.
     pub(crate) fn end_detection(&mut self) -> Vec<Problem> {
         let found = mem::take(&mut self.detection).wait();

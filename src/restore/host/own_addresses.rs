@@ -12,19 +12,19 @@ use crate::plan::{HostLinks, Plan, Step};
 use crate::restore::conflict::targets::{ProbeTarget, is_probed_by_kernel};
 
 /// An address on a link of the host, by the link's present name.
-type Place = (IfName, IpAddr);
+type HostPlace = (IfName, IpAddr);
 
 /// The host's own addresses in a restore.
 pub(in crate::restore) struct OwnAddresses {
     mode: ConflictProbe,
     /// Those that are missing and not probed yet.
-    targets: Vec<(Place, ProbeTarget)>,
+    targets: Vec<(HostPlace, ProbeTarget)>,
     /// Those whose probe is under way.
-    probing: Vec<(Place, ProbeTarget)>,
+    probing: Vec<(HostPlace, ProbeTarget)>,
     /// Those that were probed, and that no other machine has.
-    free: BTreeSet<Place>,
+    free: BTreeSet<HostPlace>,
     /// Those that another machine or namespace has.
-    withheld: BTreeSet<Place>,
+    withheld: BTreeSet<HostPlace>,
     conflicts: Vec<Problem>,
 }
 
@@ -194,7 +194,7 @@ fn target(link: &Link, address: &Address, now: &NetState) -> Option<ProbeTarget>
 
 /// The conflict as a problem. A virtual address that has moved is in order; without its first address the host is not reachable.
 fn conflict(
-    (dev, local): &Place,
+    (dev, local): &HostPlace,
     cause: ConflictCause,
     recorded: &NetState,
     links: &HostLinks,
@@ -252,7 +252,7 @@ mod tests {
             addresses: recorded,
             ..NetState::default()
         };
-        let place: Place = ("eth0".parse().unwrap(), local.parse().unwrap());
+        let place: HostPlace = ("eth0".parse().unwrap(), local.parse().unwrap());
         let cause = ConflictCause::AddressAnswered {
             mac: Mac([2, 0, 0, 0, 0, 1]),
             link: "eth0".parse().unwrap(),

@@ -12,7 +12,7 @@ use crate::store::{Store, StoreError, file};
 
 /// What the head of a record has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum RecordPlace {
     Number(u64),
     /// An earlier netfix wrote it.
     Unnumbered,
@@ -26,23 +26,23 @@ impl Store {
         let ids = self.stored_windows()?;
         let numbers = ids.iter().map(|id| place(&self.record_path(id)));
         let highest = numbers.filter_map(|place| match place {
-            Place::Number(number) => Some(number),
-            Place::Unnumbered | Place::Unknown => None,
+            RecordPlace::Number(number) => Some(number),
+            RecordPlace::Unnumbered | RecordPlace::Unknown => None,
         });
         Ok(highest.max().unwrap_or_default() + 1)
     }
 }
 
 /// The ids, the oldest first. A damaged record stays behind the one that is before it by its id.
-pub(super) fn sorted(mut all: Vec<(Place, String)>) -> Vec<String> {
+pub(super) fn sorted(mut all: Vec<(RecordPlace, String)>) -> Vec<String> {
     all.sort_by(|(_, a), (_, b)| a.cmp(b));
     let mut before = 0;
     let mut placed: Vec<(u64, String)> = Vec::new();
     for (place, id) in all {
         let number = match place {
-            Place::Number(number) => number,
-            Place::Unnumbered => 0,
-            Place::Unknown => before,
+            RecordPlace::Number(number) => number,
+            RecordPlace::Unnumbered => 0,
+            RecordPlace::Unknown => before,
         };
         before = number;
         placed.push((number, id));
@@ -52,17 +52,17 @@ pub(super) fn sorted(mut all: Vec<(Place, String)>) -> Vec<String> {
 }
 
 /// The number in a record. Its keys are sorted, so this is read from the head of the file: nothing of the pods.
-pub(super) fn place(path: &Path) -> Place {
+pub(super) fn place(path: &Path) -> RecordPlace {
     let Ok(Some((file, _))) = file::open(path, file::is_ours) else {
-        return Place::Unknown;
+        return RecordPlace::Unknown;
     };
     let mut found = None;
     let mut reader = serde_json::Deserializer::from_reader(BufReader::new(file));
     let read = reader.deserialize_map(Head(&mut found));
     match (found, read) {
-        (Some(number), _) => Place::Number(number),
-        (None, Ok(())) => Place::Unnumbered,
-        (None, Err(_)) => Place::Unknown,
+        (Some(number), _) => RecordPlace::Number(number),
+        (None, Ok(())) => RecordPlace::Unnumbered,
+        (None, Err(_)) => RecordPlace::Unknown,
     }
 }
 

@@ -14,7 +14,7 @@ use crate::upgrade::phases::termination::{Termination, Terms};
 use crate::upgrade::phases::watch;
 use crate::upgrade::phases::watch::{LinkLosses, Losses};
 use crate::upgrade::signals::Signals;
-use crate::window::event::{Event, Program};
+use crate::window::event::{Event, UserCommand};
 use crate::window::session::WindowSession;
 use crate::window::window_log::WindowLog;
 
@@ -136,7 +136,7 @@ pub(crate) fn before(
     signals: &Signals,
 ) -> Result<(), Problem> {
     let Some(hook) = hook else { return Ok(()) };
-    match run_hook(hook, &[], session, Program::Before, signals) {
+    match run_hook(hook, &[], session, UserCommand::Before, signals) {
         None => Ok(()),
         Some(cause) => Err(HookCause::BeforeFailed { cause }.error(hook)),
     }
@@ -151,7 +151,7 @@ pub(crate) fn after(
 ) -> Option<Problem> {
     let (hook, end) = (hook?, (end as u8).to_string());
     let variables = [("NETFIX_VERDICT", end.as_str())];
-    let cause = run_hook(hook, &variables, session, Program::After, signals)?;
+    let cause = run_hook(hook, &variables, session, UserCommand::After, signals)?;
     let cause = match cause {
         CommandCause::TimedOut { limit } | CommandCause::NotEnded { limit } => {
             HookCause::AfterTimedOut { limit }
@@ -167,7 +167,7 @@ fn run_hook(
     hook: &str,
     variables: &[(&str, &str)],
     session: &WindowSession,
-    program: Program,
+    program: UserCommand,
     signals: &Signals,
 ) -> Option<CommandCause> {
     let command = hook.to_owned();
@@ -178,7 +178,7 @@ fn run_hook(
     let log = &session.log_file;
     let terms = Terms {
         program,
-        limit: (program == Program::After).then(|| TimeLimit::of(LIMIT)),
+        limit: (program == UserCommand::After).then(|| TimeLimit::of(LIMIT)),
         log,
         signals,
     };

@@ -7,7 +7,7 @@ use nix::sys::signal::Signal;
 use crate::upgrade::limit::TimeLimit;
 use crate::upgrade::process_tree::ProcessTree;
 use crate::upgrade::signals::Signals;
-use crate::window::event::{Event, Program};
+use crate::window::event::{Event, UserCommand};
 use crate::window::window_log::WindowLog;
 
 /// How often netfix checks whether what the command has started has ended.
@@ -15,7 +15,7 @@ const INTERVAL: Duration = Duration::from_millis(250);
 
 /// Where a command of the user runs, and for how long.
 pub(crate) struct Terms<'a> {
-    pub program: Program,
+    pub program: UserCommand,
     /// `None`: until it ends.
     pub limit: Option<TimeLimit>,
     pub log: &'a WindowLog,

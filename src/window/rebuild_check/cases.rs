@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::model::fate::PodFingerprint;
 use crate::model::problem::RebuildCause;
 use crate::model::{NetnsIdentity, PodInfo};
-use crate::window::rebuild_check::{After, Verdict, check};
+use crate::window::rebuild_check::{After, RebuildVerdict, check};
 
 #[derive(Deserialize)]
 struct RebuildCase {
@@ -31,10 +31,10 @@ fn found(one: &RebuildCase) -> String {
         None => "unknown".to_owned(),
     };
     let words = match verdict {
-        Verdict::Same | Verdict::Unknown | Verdict::Gone => String::new(),
-        Verdict::NamespaceGone => format!(": {}", RebuildCause::NamespaceGone),
-        Verdict::Rebuilt(cause) => format!(": {cause}"),
-        Verdict::Changed(containers) => {
+        RebuildVerdict::Same | RebuildVerdict::Unknown | RebuildVerdict::Gone => String::new(),
+        RebuildVerdict::NamespaceGone => format!(": {}", RebuildCause::NamespaceGone),
+        RebuildVerdict::Rebuilt(cause) => format!(": {cause}"),
+        RebuildVerdict::Changed(containers) => {
             let is_excused = containers.iter().all(|one| one.excuse.is_some());
             let severity = if is_excused { "warning" } else { "error" };
             let cause = RebuildCause::ContainersChanged { containers };

@@ -19,7 +19,7 @@ pub(crate) struct After {
     /// Every running sandbox; `None` when a runtime that answered before does not answer now.
     pub sandboxes: Option<Vec<Sandbox>>,
     /// Every namespace; `None` when they could not be listed.
-    pub namespaces: Option<Vec<Namespace>>,
+    pub namespaces: Option<Vec<NetnsNow>>,
     /// When kubelet ran again, in milliseconds since 1970; `None` where it was not paused, or that is unknown.
     #[serde(default)]
     pub resumed: Option<i64>,
@@ -30,7 +30,7 @@ pub(crate) struct After {
 
 /// A namespace after the window.
 #[derive(Debug, Clone, Deserialize)]
-pub(crate) struct Namespace {
+pub(crate) struct NetnsNow {
     #[serde(flatten)]
     pub identity: NetnsIdentity,
     /// Its pod, as far as the kernel shows it.
@@ -40,7 +40,7 @@ pub(crate) struct Namespace {
 
 /// What happened to a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum RebuildVerdict {
     /// The runtime, or the kernel if no runtime knew the pod, reports the same as before.
     Same,
     /// Containers of the same sandbox were restarted or ended.
@@ -55,7 +55,7 @@ pub(crate) enum Verdict {
     Unknown,
 }
 
-impl Verdict {
+impl RebuildVerdict {
     /// In one word; `None` where it is unknown.
     pub(crate) fn fate(&self) -> Option<Fate> {
         match self {
@@ -79,7 +79,7 @@ pub(crate) fn check<'a>(
     then: Option<&PodFingerprint>,
     namespace: Option<&NetnsIdentity>,
     after: &'a After,
-) -> (Verdict, Option<&'a Sandbox>) {
+) -> (RebuildVerdict, Option<&'a Sandbox>) {
     let is_there = is_same_namespace(namespace, after);
     let Some((then, sandboxes)) = then.zip(after.sandboxes.as_ref()) else {
         return (by_namespace(info, then.is_some(), is_there, after), None);
@@ -87,41 +87,46 @@ pub(crate) fn check<'a>(
     let own = sandboxes.iter().find(|now| now.id == then.sandbox);
     let now = own.or_else(|| sandboxes.iter().find(|now| is_successor(info, now)));
     let Some(now) = now else {
-        return (Verdict::Gone, None);
+        return (RebuildVerdict::Gone, None);
     };
     let changes = containers::changes(then, now, after.resumed);
     // A container that is its own sandbox gets another namespace with each restart.
     let is_own = then.containers.iter().any(|one| one.id == then.sandbox);
     let verdict = if now.id != then.sandbox {
-        Verdict::Rebuilt(RebuildCause::SandboxReplaced {
+        RebuildVerdict::Rebuilt(RebuildCause::SandboxReplaced {
             was: then.sandbox.clone(),
             is: now.id.clone(),
             attempt: now.attempt,
         })
     } else if now.attempt != then.attempt {
-        Verdict::Rebuilt(RebuildCause::SandboxRestarted)
+        RebuildVerdict::Rebuilt(RebuildCause::SandboxRestarted)
     } else if is_there == Some(false) && (!is_own || changes.is_empty()) {
-        Verdict::Rebuilt(RebuildCause::NamespaceReplaced)
+        RebuildVerdict::Rebuilt(RebuildCause::NamespaceReplaced)
     } else if changes.is_empty() {
-        Verdict::Same
+        RebuildVerdict::Same
     } else {
-        Verdict::Changed(changes)
+        RebuildVerdict::Changed(changes)
     };
     (verdict, Some(now))
 }
 
 /// By the kernel alone.
-fn by_namespace(info: &PodInfo, was_known: bool, is_there: Option<bool>, after: &After) -> Verdict {
+fn by_namespace(
+    info: &PodInfo,
+    was_known: bool,
+    is_there: Option<bool>,
+    after: &After,
+) -> RebuildVerdict {
     let mut namespaces = after.namespaces.iter().flatten();
     let mut has_successor =
         || namespaces.any(|now| now.pod.as_ref().is_some_and(|pod| is_same_pod(info, pod)));
     match is_there {
-        Some(false) if has_successor() => Verdict::Rebuilt(RebuildCause::NamespaceReplaced),
-        Some(false) if was_known => Verdict::NamespaceGone,
-        Some(false) => Verdict::Gone,
+        Some(false) if has_successor() => RebuildVerdict::Rebuilt(RebuildCause::NamespaceReplaced),
+        Some(false) if was_known => RebuildVerdict::NamespaceGone,
+        Some(false) => RebuildVerdict::Gone,
         // A runtime that knew the pod and does not answer may have started its containers again.
-        Some(true) if !was_known => Verdict::Same,
-        _ => Verdict::Unknown,
+        Some(true) if !was_known => RebuildVerdict::Same,
+        _ => RebuildVerdict::Unknown,
     }
 }
 

@@ -12,7 +12,7 @@ use crate::model::Problem;
 use crate::model::problem::{InventoryCause, RebuildCause};
 use crate::model::window::WindowPod;
 use crate::runtime::{RuntimeAnswer, RuntimeConfig, Sandbox};
-use crate::window::rebuild_check::{After, Namespace};
+use crate::window::rebuild_check::{After, NetnsNow};
 
 /// The time between two queries of a runtime that does not answer yet.
 const INTERVAL: Duration = Duration::from_millis(200);
@@ -77,14 +77,14 @@ pub(crate) fn after(
     (after, problems)
 }
 
-fn namespaces(now: Inventory) -> Vec<Namespace> {
+fn namespaces(now: Inventory) -> Vec<NetnsNow> {
     let closed = now.closed.into_iter().map(|identity| (identity, None));
     let open = now
         .pods
         .into_iter()
         .map(|pod| (pod.identity, Some(pod.info)));
     let all = open.chain(closed);
-    all.map(|(identity, pod)| Namespace { identity, pod })
+    all.map(|(identity, pod)| NetnsNow { identity, pod })
         .collect()
 }
 
