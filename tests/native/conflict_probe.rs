@@ -336,7 +336,7 @@ fn fifty_pods_wait_together() {
     node.snapshot();
     node.lose_and_reload();
     let tcpdump = tcpdump(&node, FRAMES);
-    node.restore();
+    node.netfix("restore --probe-rate 1000").exits(0);
     let text = text_until_now(&node, &tcpdump);
     let arp = lines_with(&text, "who-has 10.88.1.");
     assert_eq!(arp.len(), 4 * pods.len(), "{text}");

@@ -219,25 +219,26 @@ fn assert_paced(count: usize, words: &str) {
 
 #[test]
 fn no_second_has_more_frames_than_the_rate() {
-    assert_paced(40, "restore --probe-rate 15/s");
+    assert_paced(80, "restore --probe-rate 15/s");
 }
 
 #[test]
-fn up_to_fifteen_addresses_are_paced_without_the_option() {
+fn few_addresses_are_paced_without_the_option() {
     assert_paced(15, "restore");
+    assert_paced(40, "restore");
 }
 
 #[test]
 fn a_dry_run_names_the_rate_where_many_frames_would_be_sent_at_once() {
     let node = Node::new();
-    let _pods = node.simple_pods(16);
+    let _pods = node.simple_pods(76);
     for (words, is_told) in [("", true), ("--probe-rate 15", false)] {
         let words = format!("upgrade --foreground --dry-run --no-pause {words} -o json");
         let mut command = node.netfix_command(&["timeout", "60"], &words);
         let run = Run::of(command.args(["--", "true"])).exits(0);
         let told = run.coded("probe-rate");
         assert_eq!(told.len(), usize::from(is_told), "{}", run.transcript());
-        assert!(told.iter().all(|one| one.message.contains("48")));
+        assert!(told.iter().all(|one| one.message.contains("228")));
     }
 }
 

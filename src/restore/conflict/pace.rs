@@ -21,15 +21,18 @@ const USUAL: ProbeRate = match NonZeroU16::new(15) {
     None => ProbeRate(NonZeroU16::MIN),
 };
 
+/// For so many seconds the last pod may wait for the usual rate. A port that the switch has disabled costs more.
+const MOST_SECONDS: usize = 5;
+
 /// What frames have to wait for.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::restore) struct Pace(Option<ProbeRate>);
 
 impl Pace {
-    /// By the option, or the usual rate where it delays no pod: where the probes of all `targets` fit into one second.
+    /// By the option, or the usual rate where it costs little: where the probes of all `targets` take a few seconds.
     pub(in crate::restore) fn new(wanted: Option<ProbeRate>, targets: usize) -> Self {
-        let is_free = (1..=USUAL.most()).contains(&targets);
-        Self(wanted.or(is_free.then_some(USUAL)))
+        let is_short = (1..=MOST_SECONDS * USUAL.most()).contains(&targets);
+        Self(wanted.or(is_short.then_some(USUAL)))
     }
 
     /// By the option, or the usual rate: nothing waits for these frames.
@@ -99,10 +102,10 @@ mod tests {
     }
 
     #[test]
-    fn without_the_option_the_pace_delays_no_pod() {
+    fn without_the_option_the_pace_delays_no_pod_by_more_than_a_few_seconds() {
         let wanted = NonZeroU16::new(3).map(ProbeRate);
         assert_eq!(Pace::new(wanted, 100).most(), 3);
-        for (targets, most) in [(0, usize::MAX), (1, 15), (15, 15), (16, usize::MAX)] {
+        for (targets, most) in [(0, usize::MAX), (1, 15), (75, 15), (76, usize::MAX)] {
             assert_eq!(Pace::new(None, targets).most(), most, "{targets}");
         }
     }
