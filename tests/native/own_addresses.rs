@@ -165,8 +165,8 @@ fn the_host_is_probed_beside_its_pods() {
         .filter_map(|line| line.split("who-has ").nth(1)?.split(' ').next())
         .collect();
     let (host, own) = ("10.88.0.2", pod.address());
-    // One probe of each, at the pace of a small restore.
-    assert_eq!(asked, [&own, host], "{text}");
+    // Two probes of each, on one clock.
+    assert_eq!(asked, [&own, host, &own, host], "{text}");
     let mut of_host = text
         .lines()
         .filter(|line| line.contains("who-has 10.88.0.2 "));

@@ -219,7 +219,7 @@ fn assert_paced(count: usize, words: &str) {
 
 #[test]
 fn no_second_has_more_frames_than_the_rate() {
-    assert_paced(80, "restore --probe-rate 15/s");
+    assert_paced(40, "restore --probe-rate 15/s");
 }
 
 #[test]

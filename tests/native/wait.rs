@@ -132,11 +132,13 @@ fn restore_waits_for_carrier_too() {
 fn what_the_host_loses_while_pods_wait_for_carrier_is_restored_too() {
     let node = Node::new();
     let pods = node.simple_pods(2);
+    // Others are probed before they are added, which needs carrier.
+    node.ns.ip("addr add 10.99.0.1/32 dev eth0 scope host");
     let host = node.capture();
     node.snapshot();
     node.lose();
     node.reload_without_carrier();
-    let has_addresses = || node.ns.ip("-4 addr show dev eth0").contains("inet ");
+    let has_addresses = || node.ns.ip("-4 addr show dev eth0").contains("10.99.0.1");
     let (run, _) = restore_while(&node, "restore --wait 20s", || {
         let restored = wait_until(Duration::from_secs(15), has_addresses);
         assert!(restored, "the host's addresses are not restored");

@@ -106,6 +106,8 @@ fn a_pod_in_the_place_of_a_former_one_is_new() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     node.netfix_alone("snapshot").exits(0);
+    // Its MAC is free again at once; the kernel tears a namespace down later.
+    pods[1].ip("link del eth0");
     pods[1].ns.replace();
     pods[1].macvlan("mode bridge", "");
     pods[1].up_with_address();

@@ -43,6 +43,9 @@ impl Store {
         let Some(folder) = self.memory_folder() else {
             return;
         };
+        if !folder.exists() {
+            return;
+        }
         let _ = disk::remove(&folder.join("window.json"));
         // Fails while a log is there.
         let _ = fs::remove_dir(folder);

@@ -12,8 +12,8 @@ dockershim_node "$NIC.3"
 
 # sandbox POD: its sandbox, running or not.
 sandbox() { docker ps -aq --no-trunc --filter "name=k8s_POD_$1-"; }
-restarts() { docker ps -a --format '{{.Names}}' --filter "name=k8s_app_$1-" | sed 's/.*_//' | sort -n | tail -n 1; }
-has_restarted() { [ "$(restarts crash)" -ge "$1" ]; }
+# has_restarted N: a container of the pod has this number.
+has_restarted() { docker ps -a --format '{{.Names}}' --filter name=k8s_app_crash- | grep -q "_$1$"; }
 in_record() { recorded ".pods[] | select(.name | startswith(\"$1-\")) | $2"; }
 
 step "a pod crashes again and again"
@@ -36,7 +36,7 @@ wait_for 120 "kubelet to remove it" eval '[ -z "$(docker ps -q --filter name=k8s
 step "a pod is deleted while kubelet is paused: kubelet tears it down after the resume, and netfix does not work against it"
 SETTLE=60s upgrade 0 -- "rm $MANIFESTS/web-2.json; $RELOAD"
 printed '2 of 3 pods back.*1 gone'
-in_record web-2 '.rebuilt == false and .fate == "gone" and .unexpected == false'
+in_record web-2 '.rebuilt == false and .fate == "gone" and (.unexpected | not)'
 recorded '[.problems[] | select(.severity == "error")] == []'
 recorded '[.problems[] | select(.code == "degraded")] == []'
 [ -z "$(docker ps -q --filter name=k8s_POD_web-2-)" ] || fail "the deleted pod runs"
@@ -54,6 +54,7 @@ before_window
 nf upgrade --yes --settle 5s -- bash -c "modprobe -r e1000e; until [ -e $WORK/go ]; do sleep 0.2; done; modprobe e1000e" >"$WORK/upgrade" 2>&1 &
 client=$!
 wait_for 60 "the phase command" in_phase command
+wait_for 60 "the NIC to go" eval "! [ -e /sys/class/net/$NIC ]"
 pods_dead
 expect_exit 1 nf check
 printed 'a window runs: phase command'
@@ -69,6 +70,7 @@ untouched
 DEADLINE=600
 rm "$WORK/go"
 killed_in command "modprobe -r e1000e; until [ -e $WORK/go ]; do sleep 0.2; done; modprobe e1000e"
+wait_for 60 "the NIC to go" eval "! [ -e /sys/class/net/$NIC ]"
 pid=$(window -r .run.process.pid)
 
 # next_is WORDS: every command that speaks of the window names these.
