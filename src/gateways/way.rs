@@ -60,7 +60,7 @@ pub(super) fn find(socket: &mut Socket, question: &Question) -> Result<Searched,
         match try_one(socket, question, *selector, at == 0)? {
             Ok(way) if way.index == question.index => return Ok(Ok(way)),
             Ok(way) => other_way = other_way.or(Some(way)),
-            // Whoever is bound to nothing sends like this.
+            // A socket that is not bound sends like this.
             Err(obstacle) if path.is_common && at == 0 => return Ok(Err(obstacle)),
             Err(obstacle) => failure = failure.or(Some(obstacle)),
         }

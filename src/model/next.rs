@@ -75,7 +75,7 @@ pub struct LostPods {
     pub pods: Vec<PodInfo>,
     /// How many of them have no checkpoint to restore them from.
     pub without_checkpoint: usize,
-    /// Pods of which nobody knows whether they have lost it.
+    /// Pods of which it is not known whether they have lost it.
     pub unknown: usize,
 }
 

@@ -26,27 +26,30 @@ pub(super) fn split<'a>(
 
 /// Whether a daemon owns something in it.
 fn has_daemons(state: &NetState) -> bool {
-    let is_loopback = |dev: &IfName| is_loopback(state, dev);
+    let loopback = loopback(state);
     let mut addresses = state.addresses.iter();
-    addresses.any(|one| one.is_of_daemon(is_loopback))
+    addresses.any(|one| one.is_of_daemon(|dev| Some(dev) == loopback))
         || state.routes.iter().any(Route::is_of_daemon)
         || state.nexthops.iter().any(Nexthop::is_of_daemon)
         || state.rules.iter().any(Rule::is_of_daemon)
         || state.neighbours.iter().any(Neighbour::is_of_daemon)
 }
 
-fn is_loopback(state: &NetState, dev: &IfName) -> bool {
+/// The name of the loopback device: found once, because a pod may have thousands of links and addresses.
+fn loopback(state: &NetState) -> Option<&IfName> {
     let mut links = state.links.iter();
-    links.any(|link| link.kind == LinkKind::Loopback && link.name == *dev)
+    let loopback = links.find(|link| link.kind == LinkKind::Loopback);
+    loopback.map(|link| &link.name)
 }
 
 /// The state without what daemons own and the namespace lacks, and without the routes that need such an address.
 fn kept(wanted: &NetState, now: &NetState, name_now: &impl Fn(&IfName) -> IfName) -> NetState {
     let addresses = now.addresses.iter();
     let present: HashSet<_> = addresses.map(|one| (&one.dev, one.identity())).collect();
+    let loopback = loopback(wanted);
     let mut kept = wanted.without_addresses(|one| {
         let is_there = present.contains(&(&name_now(&one.dev), one.identity()));
-        !is_there && one.is_of_daemon(|dev| is_loopback(wanted, dev))
+        !is_there && one.is_of_daemon(|dev| Some(dev) == loopback)
     });
     let present: HashSet<&Route> = now.routes.iter().collect();
     kept.routes.retain(|one| {

@@ -33,7 +33,7 @@ pub(crate) fn of_open(window: &Window, standing: Standing, store: &Store) -> Opt
     (standing != Standing::Closed).then(|| observe(window, store))
 }
 
-/// The same, with another way to find the lost pods; it is used where the next step depends on them.
+/// Observes an open window; `lost` finds the lost pods, and is called where the next step depends on them.
 pub(crate) fn observe_with(
     window: &Window,
     bus: Option<&Bus>,

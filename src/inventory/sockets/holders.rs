@@ -58,7 +58,7 @@ pub(super) fn find(all: &[Suspects]) -> HashMap<SocketPlace, Vec<Program>> {
     search.answer()
 }
 
-/// What is looked for, and what was found.
+/// The sockets whose programs are searched for, and the programs that were found.
 struct HolderSearch {
     packets: HashMap<u64, Vec<SocketPlace>>,
     /// By the namespace of the process and the path.

@@ -145,7 +145,7 @@ impl NetState {
     }
 
     /// The same of a pod, and the packet sockets that have lost a link and are not in this record. On the host, where links come and
-    /// go with the pods, these are nobody's loss.
+    /// go with the pods, they are no loss.
     pub(crate) fn sockets_lost(&self, now: &Self) -> Vec<LinkSocket> {
         let is_known = |one: &LinkSocket| self.sockets.iter().any(|then| then.kind == one.kind);
         let is_bare = now.links_but_loopback().next().is_none();
