@@ -47,6 +47,7 @@ pub(super) fn hardware(name: &IfName) -> Hardware {
         permanent_mac: permanent_mac(&socket, name),
         bus: info.as_ref().and_then(|info| text(&info.bus)),
         driver: info.as_ref().and_then(|info| text(&info.driver)),
+        function: None,
     }
 }
 

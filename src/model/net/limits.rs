@@ -37,6 +37,10 @@ pub(crate) const TRAFFIC: usize = 4096;
 pub(crate) const TRAFFIC_ATTRIBUTES: usize = 32;
 /// What programs have on links: more are not recorded.
 pub(crate) const SOCKETS: usize = 4096;
+/// Entries of a table that spreads packets over queues: drivers have 128 to 2048.
+pub(crate) const RSS_TABLE: usize = 1 << 16;
+/// Virtual functions of a device (`TotalVFs` has 16 bits; devices have up to 256).
+pub(crate) const FUNCTIONS: usize = 4096;
 /// `struct rtnexthop` (linux/rtnetlink.h).
 const NEXTHOP: usize = 8;
 

@@ -37,6 +37,7 @@ impl Nic {
             permanent_mac: self.permanent_mac,
             bus: self.bus.clone(),
             driver: None,
+            function: None,
         }
     }
 

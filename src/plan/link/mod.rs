@@ -60,6 +60,7 @@ impl<'a> LinkPlanner<'a> {
             traffic: Traffic::default(),
             sysctls,
             sysfs: SysfsSettings::new(),
+            nic: None,
             ..link.clone()
         })
     }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::{and, or_nothing};
+use crate::model::net::link::nic::FunctionOf;
 use crate::model::problem::{
     ClaimHolder, ConflictCause, GatewayCause, PlanCause, RestoreCause, Title,
 };
@@ -46,12 +47,16 @@ fn device(hardware: Option<&Hardware>) -> String {
         permanent_mac,
         bus,
         driver,
+        function,
     }) = hardware
     else {
         return String::new();
     };
-    let mac = permanent_mac.map(|mac| mac.to_string());
-    let parts = [driver.clone(), bus.clone(), mac].into_iter().flatten();
+    let own = match function {
+        Some(FunctionOf { of, index }) => Some(format!("virtual function {index} of {of}")),
+        None => permanent_mac.map(|mac| mac.to_string()),
+    };
+    let parts = [driver.clone(), bus.clone(), own].into_iter().flatten();
     match parts.collect::<Vec<_>>().join(", ") {
         none if none.is_empty() => none,
         parts => format!(" ({parts})"),

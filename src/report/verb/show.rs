@@ -1,6 +1,7 @@
 //! `show`: everything about one pod.
 
 use crate::model::checkpoint::{Extension, StackLink};
+use crate::model::net::link::nic::FunctionOf;
 use crate::model::{Hardware, Link, NetState, State, Traffic};
 use crate::plan::Step;
 use crate::report::document::{Document, Extra, PodView, ShowView};
@@ -131,11 +132,15 @@ fn under(link: &StackLink) -> Facts {
             permanent_mac,
             bus,
             driver,
+            function,
         } = hardware;
         let driver = or_dash(driver.as_deref().map(escape));
         let bus = or_dash(bus.as_deref().map(escape));
         let mac = or_dash(*permanent_mac);
         facts.push(("", format!("driver {driver} bus {bus} permaddr {mac}")));
+        if let Some(FunctionOf { of, index }) = function {
+            facts.push(("", format!("virtual function {index} of {}", escape(of))));
+        }
     }
     facts
 }

@@ -2,6 +2,7 @@
 
 pub mod bond;
 pub(crate) mod kind;
+pub mod nic;
 pub mod settings;
 pub mod socket;
 pub mod sysctl;
@@ -14,6 +15,7 @@ use std::net::Ipv6Addr;
 use serde::{Deserialize, Serialize};
 
 use crate::model::net::limits;
+use crate::model::net::link::nic::{FunctionOf, NicState};
 use crate::model::net::link::sysctl::Sysctls;
 use crate::model::net::link::sysfs::SysfsSettings;
 use crate::model::net::raw::RawAttribute;
@@ -105,6 +107,9 @@ pub struct Link {
     /// Packet steering and NAPI settings; read for links that can be lost with a NIC.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sysfs: SysfsSettings,
+    /// What is set on a device by ethtool(8), and its virtual functions; absent where nothing can be set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nic: Option<Box<NicState>>,
 }
 
 impl Link {
@@ -171,6 +176,7 @@ impl Link {
             hardware: None,
             sysctls: Sysctls::default(),
             sysfs: SysfsSettings::new(),
+            nic: None,
         }
     }
 }
@@ -279,6 +285,10 @@ pub struct Hardware {
     pub bus: Option<String>,
     /// Kernel driver, such as `i40e`.
     pub driver: Option<String>,
+    /// Of a virtual function: which one of which device it is. That identifies it, and its permanent MAC does not: that is the one
+    /// that was set when its driver was bound, or a random one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub function: Option<FunctionOf>,
 }
 
 impl Hardware {
@@ -313,6 +323,7 @@ mod tests {
             permanent_mac,
             bus: bus.map(str::to_owned),
             driver: None,
+            function: None,
         }
     }
 
