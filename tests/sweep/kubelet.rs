@@ -60,8 +60,8 @@ fn units(stage: &Stage<'_>) -> Vec<String> {
     units
 }
 
-/// The number of logs in memory without a window: neither the open one nor one whose log the disk refused.
-fn stray_logs(stage: &Stage<'_>) -> usize {
+/// The logs in memory without a window: neither of the open one nor of one whose log the disk refused.
+fn stray_logs(stage: &Stage<'_>) -> Vec<String> {
     let files = stage.node.state_files();
     let logs: Vec<Value> = files
         .iter()
@@ -80,9 +80,11 @@ fn stray_logs(stage: &Stage<'_>) -> usize {
         .flat_map(of_process)
         .collect::<Vec<_>>();
     // Beside them are the copies of records.
-    let live = live.iter().filter(|file| !file.contains("window.json"));
-    live.filter(|log| !logs.iter().any(|named| named == *log))
-        .count()
+    let live = live
+        .into_iter()
+        .filter(|file| !file.contains("window.json"));
+    live.filter(|log| !logs.iter().any(|named| named == log))
+        .collect()
 }
 
 /// What must be the same after a disturbed run.

@@ -62,7 +62,8 @@ impl Guard {
         Some(path)
     }
 
-    /// Moves the logs of closed windows from memory to their records; what the disk still refuses stays.
+    /// Moves the logs of closed windows from memory to their records; what the disk still refuses stays. A log whose record was
+    /// removed goes, too.
     pub(crate) fn adopt_logs(&self) {
         let Some(folder) = self.store.memory_folder() else {
             return;
@@ -80,10 +81,14 @@ impl Guard {
 
     fn adopt_log(&self, id: &str, log: &Path) -> Result<(), StoreError> {
         let record = self.store.record_path(id);
-        let Some(mut window) = load(&record)? else {
-            return Ok(());
-        };
         let gone = || disk::remove(log).map_err(StoreError::io("cannot remove", log));
+        let Some(mut window) = load(&record)? else {
+            let unclosed = self.store.unclosed_window()?;
+            return match unclosed {
+                Some(window) if window.id == id => Ok(()),
+                _ => gone(),
+            };
+        };
         // The next netfix may have continued it, and kept it on the disk.
         if window.log.as_deref().map(Path::new) != Some(log) {
             return gone();

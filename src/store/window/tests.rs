@@ -94,6 +94,18 @@ fn a_record_that_the_disk_refuses_is_read_from_memory_and_closed_later() {
 }
 
 #[test]
+fn a_log_in_memory_goes_with_its_record_and_stays_while_its_window_is_open() {
+    let (_folder, store) = store();
+    let guard = store.lock("test").unwrap();
+    let open = window("20261121T031500Z", None);
+    guard.save_window(&open).unwrap();
+    let [live, stray] = [&*open.id, "20261121T031400Z"]
+        .map(|id| guard.keep_log_in_memory(id, b"a line\n").unwrap());
+    guard.adopt_logs();
+    assert!(live.exists() && !stray.exists());
+}
+
+#[test]
 fn a_record_grows_in_reserved_space_while_it_is_open_and_gives_the_rest_back() {
     use std::os::unix::fs::MetadataExt;
     let (_folder, store) = store();
