@@ -21,7 +21,7 @@ struct Boot {
 }
 
 /// The longest first. All scenarios of one machine have the same line `# lab:`.
-const BOOTS: [Boot; 11] = [
+const BOOTS: [Boot; 13] = [
     Boot {
         name: "dockershim",
         scenarios: &["dockershim", "dockershim-fates", "dockershim-bond"],
@@ -65,6 +65,14 @@ const BOOTS: [Boot; 11] = [
             "neighbour-table",
             "qdiscs",
         ],
+    },
+    Boot {
+        name: "nic",
+        scenarios: &["nic-settings", "nic-bond"],
+    },
+    Boot {
+        name: "netdevsim",
+        scenarios: &["nic-refused"],
     },
     Boot {
         name: "engines",

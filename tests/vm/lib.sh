@@ -18,6 +18,8 @@ trap 'leave $? || :' EXIT
 . "$LAB_REPO/tests/vm/capture.sh"
 
 NIC=eth0
+DRIVER=e1000e
+[[ $LAB_NEEDS != *" igb "* ]] || DRIVER=igb
 STATE=/run/netfix-lab/state
 WORK=/run/netfix-lab/work
 OUT=$WORK/out
@@ -118,8 +120,8 @@ node_bond() {
 }
 
 # The incident: unloading the driver removes the NIC and everything on it.
-unload_driver() { modprobe -r e1000e; }
-load_driver() { modprobe e1000e; }
+unload_driver() { modprobe -r "$DRIVER"; }
+load_driver() { modprobe "$DRIVER"; }
 reload_driver() { unload_driver; load_driver; }
 
 # The second NIC, whose driver is not that of the first. The gateway has left its name free.
@@ -186,6 +188,13 @@ vlan_node() {
 standard_node() {
     vlan_node
     three_pods "$NIC.3"
+}
+
+# unpacked FOLDER: what scripts/setup has unpacked there becomes part of this VM alone.
+unpacked() {
+    [ -e "$LAB_REPO/target/lab/$1/ready" ] || fail "no $1 under target/lab: run scripts/setup"
+    tar -C "$LAB_REPO/target/lab/$1" --exclude ./ready -c . | tar -C / -x --keep-directory-symlink
+    ldconfig
 }
 
 # ---- the program under test

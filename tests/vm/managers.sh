@@ -9,11 +9,8 @@ VLAN=$NIC.3
 # An emulated processor is slow, and so are managers on it.
 GRACE=90s
 
-# unpack_managers: what scripts/setup has downloaded becomes part of this VM alone.
 unpack_managers() {
-    [ -e "$LAB_REPO/target/lab/managers/ready" ] || fail "no network managers under target/lab: run scripts/setup"
-    tar -C "$LAB_REPO/target/lab/managers" --exclude ./ready -c . | tar -C / -x --keep-directory-symlink
-    ldconfig
+    unpacked managers
     systemctl daemon-reload
 }
 
@@ -83,9 +80,9 @@ is_as_before() {
 }
 
 # Ways in which the driver comes back; the words are for a shell.
-AT_ONCE='modprobe e1000e'
-ASYNC='modprobe e1000e async_probe'
-TWICE='modprobe e1000e; sleep 2; modprobe -r e1000e; sleep 0.5; modprobe e1000e async_probe'
+AT_ONCE="modprobe $DRIVER"
+ASYNC="modprobe $DRIVER async_probe"
+TWICE="modprobe $DRIVER; sleep 2; modprobe -r $DRIVER; sleep 0.5; modprobe $DRIVER async_probe"
 ways=("$AT_ONCE" "$ASYNC" "$TWICE")
 
 # restore_round WAY WAITING: netfix waits while the driver makes the NIC, or starts afterwards.
@@ -109,7 +106,7 @@ restore_round() {
 upgrade_round() {
     local settle=2s
     [ "$1" != "$TWICE" ] || settle=15s
-    nf upgrade --foreground --yes --no-pause --manager-grace "$GRACE" --settle "$settle" -- bash -c "modprobe -r e1000e; sleep 1; $1" >"$OUT" 2>"$OUT.err" ||
+    nf upgrade --foreground --yes --no-pause --manager-grace "$GRACE" --settle "$settle" -- bash -c "modprobe -r $DRIVER; sleep 1; $1" >"$OUT" 2>"$OUT.err" ||
         fail "netfix upgrade: exit code $?: $(cat "$OUT" "$OUT.err")"
 }
 

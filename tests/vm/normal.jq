@@ -2,6 +2,7 @@
 # namespace.
 # Left out: values that change without a cause (counters, timers, lifetimes of leased addresses). A NIC that returns has a
 # new ifindex that cannot be chosen: it, and every reference to it, becomes "NIC". All other indexes are compared.
+# So has a virtual function of a NIC, wherever it is.
 
 def flat($head):
   to_entries | sort_by(.key)[] | . as $e | .value
@@ -11,7 +12,7 @@ def nic: if . == $nic then "eth0" else . end;
 def names: walk(if type == "string" then nic else . end);
 
 def link($name):
-  if $name == "host" and .ifindex == $nic_index then .ifindex = "NIC" else . end
+  if ($name == "host" and .ifindex == $nic_index) or .parentbus == "pci" then .ifindex = "NIC" else . end
   | if .link_index == $nic_index then .link_index = "NIC" else . end
   | del(.linkinfo.info_slave_data.link_failure_count, .linkinfo.info_slave_data.ad_churn_actor_state, .stats, .stats64)
   | flat("link \(.ifname)");

@@ -3,7 +3,7 @@
 # shellcheck source=tests/vm/kubernetes.sh
 . "$LAB_REPO/tests/vm/kubernetes.sh"
 
-RELOAD='modprobe -r e1000e; sleep 3; modprobe e1000e'
+RELOAD="modprobe -r $DRIVER; sleep 3; modprobe $DRIVER"
 
 # plain_node: pods without a runtime, for tests without recreated pods.
 plain_node() {

@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# lab: netdevsim
+# After an upgrade of its driver a NIC refuses what it had: each of these settings is named with its limit, and all others are set.
+# shellcheck source=tests/vm/lib.sh
+. "$LAB_REPO/tests/vm/lib.sh"
+# shellcheck source=tests/vm/nic.sh
+. "$LAB_REPO/tests/vm/nic.sh"
+
+set_simulated() {
+    ethtool -L "$NIC" combined 2
+    ethtool -G "$NIC" rx 4096 tx 512
+    ethtool -C "$NIC" rx-usecs 40 tx-usecs 30 rx-frames 7 adaptive-rx on
+    ethtool -A "$NIC" rx on tx on
+    ethtool --set-fec "$NIC" encoding rs
+    ethtool -K "$NIC" hw-tc-offload on
+}
+
+# reload: from now on its ring has fewer entries at most, and its driver refuses to set FEC.
+reload() {
+    forget 1
+    NIC=$(simulated 1 1 4)
+    knob 1 ring/rx_max_pending 1024
+    knob 1 set_err 95
+}
+
+NIC=$(simulated 1 1 4)
+ip link set "$NIC" up
+set_simulated
+pod_ns pod1
+pod_link pod1 "$NIC" 0a:00:00:00:03:11
+pod_net pod1 10.3.0.11/24 10.3.0.1
+capture_nics "$WORK/before" "$NIC"
+expect_exit 0 nf snapshot
+
+step "the driver is another one"
+reload
+pods_dead
+expect_exit 5 nf restore --wait 20s -o json
+problem setting-refused "$NIC" rings rx 4096 1024
+problem setting-refused "$NIC" fec
+[ "$(jq '[.problems[] | select(.severity == "error")] | length' "$OUT")" = 2 ] || fail "$(jq -c .problems "$OUT")"
+capture_nics "$WORK/after" "$NIC"
+for name in before after; do
+    # Its maximum is another one now, and what was refused is the driver's own value.
+    sed -i -E '/^ethtool -g: RX:/d; /FEC/d' "$WORK/$name/nic-$NIC"
+done
+same_nics "$WORK/before" "$WORK/after" "$NIC"
+
+step "the same again, until the driver accepts it"
+expect_exit '5|1' nf restore --wait 20s
+knob 1 ring/rx_max_pending 4096
+knob 1 set_err 0
+expect_exit 0 nf restore --wait 20s
+no_step
+ethtool -g "$NIC" | sed '1,/Current/d' | grep -q 'RX:.*4096' || fail "$(ethtool -g "$NIC")"
+ethtool --show-fec "$NIC" | grep -q 'Configured.*RS' || fail "$(ethtool --show-fec "$NIC")"
