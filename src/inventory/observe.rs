@@ -8,7 +8,7 @@ use crate::kernel::conf::sysfs;
 use crate::kernel::dump::{HostView, Names};
 use crate::kernel::netns::nsid;
 use crate::kernel::netns::nsid::HostId;
-use crate::kernel::{Errno, Error, Netns, Socket, state};
+use crate::kernel::{Errno, Error, Netns, Socket, ethtool, state};
 use crate::matching::PodFacts;
 use crate::model::net::link::sysctl::Sysctls;
 use crate::model::{Link, NetState, NetnsIdentity, Parent, PodInfo};
@@ -23,6 +23,8 @@ pub struct Host {
     pub state: NetState,
     /// The neighbour settings of every new link of this machine, once they were read.
     pub initial_settings: Sysctls,
+    /// Whether it is read what is set on its NICs.
+    reads_nics: bool,
     names: Names,
 }
 
@@ -34,6 +36,7 @@ impl Host {
             socket: Socket::open_here()?,
             state: NetState::default(),
             initial_settings: Sysctls::default(),
+            reads_nics: false,
             names: Names::new(),
         };
         host.refresh()?;
@@ -47,6 +50,7 @@ impl Host {
             socket: Socket::open_here()?,
             state: self.state.clone(),
             initial_settings: self.initial_settings.clone(),
+            reads_nics: self.reads_nics,
             names: self.names.clone(),
         })
     }
@@ -55,6 +59,9 @@ impl Host {
     pub fn refresh(&mut self) -> Result<(), Error> {
         self.state = state::whole(&mut self.socket, None)?;
         sysfs::complete(&mut self.state.links)?;
+        if self.reads_nics {
+            ethtool::complete(&mut self.state);
+        }
         self.names = self
             .state
             .links
@@ -62,6 +69,13 @@ impl Host {
             .map(|link| (link.index, link.name.clone()))
             .collect();
         Ok(())
+    }
+
+    /// Reads what is set on its NICs, now and each time that it is read again. A restore or check needs that only where it is recorded.
+    pub(crate) fn read_nics(&mut self) {
+        if !std::mem::replace(&mut self.reads_nics, true) {
+            ethtool::complete(&mut self.state);
+        }
     }
 
     /// Reads the neighbour settings that a new link gets: to be called before links are created.

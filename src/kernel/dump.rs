@@ -16,6 +16,8 @@ use crate::kernel::address::neighbour;
 use crate::kernel::netns::nsid::HostId;
 use crate::kernel::route::{nexthop, rule};
 use crate::model::net::address::Maker;
+use crate::model::net::limits::FORWARDING;
+use crate::model::net::link::fdb::FdbEntry;
 use crate::model::{Address, IfName, Link, Mac, Neighbour, Nexthop, Route, Rule};
 
 /// Interface names by ifindex.
@@ -292,6 +294,48 @@ pub(super) fn neighbours_in(
         let link = links.get(&message.header.ifindex);
         Ok(link.and_then(|link| neighbour::parse(&message, &link.name, link.mac)))
     })
+}
+
+/// Reads the forwarding entries that were added to links that are lost with a NIC. The kernel has no dump of one table.
+pub(super) fn forwarding(
+    socket: &mut Socket,
+    links: &mut [Link],
+    unsupported: &mut Vec<String>,
+) -> Result<(), Error> {
+    if !links.iter().any(Link::has_forwarding) {
+        return Ok(());
+    }
+    let dump = whole(socket, link::fdb::list())?;
+    forwarding_in(dump, links, unsupported);
+    Ok(())
+}
+
+pub(super) fn forwarding_in(dump: Dump, links: &mut [Link], unsupported: &mut Vec<String>) {
+    let names: Names = links
+        .iter()
+        .map(|link| (link.index, link.name.clone()))
+        .collect();
+    let entries = parsed(dump, "forwarding entry", unsupported, |object| {
+        let RouteNetlinkMessage::NewNeighbour(message) = object else {
+            return Ok(None);
+        };
+        let entry = link::fdb::parse(&message, &names);
+        Ok(entry.map(|entry| (message.header.ifindex, entry)))
+    });
+    let mut by_link: BTreeMap<u32, Vec<FdbEntry>> = BTreeMap::new();
+    for (index, entry) in entries {
+        by_link.entry(index).or_default().push(entry);
+    }
+    for link in links.iter_mut().filter(|link| link.has_forwarding()) {
+        let mut entries = by_link.remove(&link.index).unwrap_or_default();
+        entries.retain(|entry| !entry.master);
+        if entries.len() > FORWARDING {
+            let more = entries.len() - FORWARDING;
+            unsupported.push(format!("{more} forwarding entries of {}", link.name));
+            entries.truncate(FORWARDING);
+        }
+        link.fdb = entries;
+    }
 }
 
 /// The entries that were added to the forwarding tables of bridges and not learnt, as text: those of ports that can be lost with

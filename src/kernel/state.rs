@@ -21,6 +21,7 @@ pub struct Needs {
     qdiscs: bool,
     nexthops: bool,
     neighbours: bool,
+    forwarding: bool,
     secrets: bool,
     sockets: bool,
 }
@@ -32,6 +33,7 @@ impl Needs {
         qdiscs: true,
         nexthops: true,
         neighbours: true,
+        forwarding: true,
         secrets: true,
         sockets: true,
     };
@@ -62,6 +64,7 @@ impl Needs {
                 }),
             nexthops: !recorded.nexthops.is_empty(),
             neighbours: !recorded.neighbours.is_empty(),
+            forwarding: links.iter().any(|link| !link.fdb.is_empty()),
             secrets: links
                 .iter()
                 .any(|link| link.sysctls.stable_secret.is_some()),
@@ -104,6 +107,9 @@ pub fn complete(socket: &mut Socket, links: NetState, needs: Needs) -> Result<Ne
     state.rules = dump::rules(socket, unsupported)?;
     if needs.nexthops {
         state.nexthops = dump::nexthops(socket, &links, unsupported)?;
+    }
+    if needs.forwarding {
+        dump::forwarding(socket, &mut state.links, unsupported)?;
     }
     if needs.neighbours {
         state.neighbours = dump::neighbours(socket, &links, unsupported)?;
@@ -286,6 +292,7 @@ pub fn state_in(datagrams: &[u8]) -> Result<NetState, Error> {
     state.nexthops = dump::nexthops_in(&answer()?, &links, unsupported);
     state.rules = dump::rules_in(answer()?, unsupported);
     state.neighbours = dump::neighbours_in(answer()?, &links, unsupported);
+    dump::forwarding_in(answer()?, &mut state.links, &mut state.unsupported);
     connected::separate(&mut state, routes);
     traffic::read_from(&mut state.links, |_| answer())?;
     Ok(state)

@@ -34,6 +34,25 @@ pub(crate) fn escape(text: &str) -> String {
         .collect()
 }
 
+/// Bytes as hexadecimal digits.
+pub(crate) fn to_hex(bytes: &[u8]) -> String {
+    let digit = |half: u8| char::from_digit(half.into(), 16).unwrap_or_default();
+    let digits = bytes.iter();
+    digits
+        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)])
+        .collect()
+}
+
+/// The bytes of hexadecimal digits.
+pub(crate) fn from_hex(text: &str) -> Option<Vec<u8>> {
+    let digits: Option<Vec<u32>> = text.chars().map(|digit| digit.to_digit(16)).collect();
+    let pairs = digits.filter(|digits| digits.len() % 2 == 0)?;
+    let bytes = pairs.chunks_exact(2);
+    bytes
+        .map(|pair| u8::try_from(pair[0] << 4 | pair[1]).ok())
+        .collect()
+}
+
 /// The word of a variant, which is also its word in JSON.
 pub(crate) fn word(value: &impl Serialize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let word = serde_json::to_value(value).map_err(|_| fmt::Error)?;

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use crate::cni;
 use crate::inventory::observe::{Host, Pod};
-use crate::kernel::Error;
 use crate::kernel::conf::{sysctl, sysfs};
 use crate::kernel::state::{self, Needs};
+use crate::kernel::{Error, ethtool};
 use crate::matching::host_parents::AssumedParent;
 use crate::model::net::link::sysctl::Sysctls;
 use crate::model::{
@@ -122,6 +122,9 @@ impl Matched {
         let recorded = self.claims();
         if recorded.links.iter().any(|link| !link.sysfs.is_empty()) {
             sysfs::complete(&mut state.links)?;
+        }
+        if recorded.has_nics() {
+            ethtool::complete(&mut state);
         }
         Ok(state)
     }

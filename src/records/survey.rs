@@ -171,8 +171,17 @@ pub(crate) fn survey_from(
     let (unmatched, is_in_cache) =
         complete(&mut paired, &mut inventory, recorded, selection, search);
     let Inventory {
-        node, host, answer, ..
+        node,
+        mut host,
+        answer,
+        ..
     } = inventory;
+    if node_state
+        .as_ref()
+        .is_some_and(|node| node.state.has_nics())
+    {
+        host.read_nics();
+    }
     problems.append(&mut paired.problems);
     problems.extend(paired.damaged.iter().map(|one| one.problem.clone()));
     let recorded = node_state.as_ref().map(|recorded| &recorded.state);

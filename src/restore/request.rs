@@ -19,6 +19,7 @@ pub(crate) fn of(
         NetlinkStep::ChangeTraffic { dev, object } => traffic::change(at(dev)?, object),
         NetlinkStep::AddAddress(a) => address::add(at(&a.dev)?, a),
         NetlinkStep::ChangeAddress(a) => address::change(at(&a.dev)?, a),
+        NetlinkStep::AddForwarding { dev, entry } => link::fdb::put(at(dev)?, entry, &at)?,
         NetlinkStep::AddNeighbour(n) => neighbour::put(at(&n.dev)?, n),
         NetlinkStep::AddRoute { route, position } => route::add(route, *position, &at)?,
         NetlinkStep::ChangeRoute(route) => route::change(route, &at)?,

@@ -45,6 +45,7 @@ pub(super) fn observe(
         answer,
         ..
     } = &mut inventory;
+    host.read_nics();
     let links_after =
         dump::links(&mut host.socket, None, &mut Vec::new()).unwrap_or_else(|error| {
             problems.push(cannot_observe("host", &error));

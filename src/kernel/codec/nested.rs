@@ -45,6 +45,13 @@ impl Nested {
         found.map(|(_, value)| value.as_slice())
     }
 
+    /// The values of all attributes with this number.
+    pub fn all(&self, number: u16) -> impl Iterator<Item = &[u8]> {
+        let all = self.0.iter();
+        all.filter(move |(kind, _)| kind & NUMBER == number)
+            .map(|(_, value)| value.as_slice())
+    }
+
     /// The value of the attribute with this number, to change it.
     pub fn get_mut(&mut self, number: u16) -> Option<&mut Vec<u8>> {
         let mut all = self.0.iter_mut();

@@ -12,15 +12,15 @@ use crate::model::net::link::sysfs::{OF_LINK, OF_QUEUE, SysfsKey, SysfsSettings,
 use crate::model::{IfName, Link, LinkKind};
 
 /// A sysfs that shows the links of the namespace in which it was made. It is gone with this value.
-struct Sysfs(Files);
+pub(crate) struct Sysfs(Files);
 
 impl Sysfs {
-    fn here() -> io::Result<Self> {
+    pub(crate) fn here() -> io::Result<Self> {
         Files::mount("sysfs").map(Self)
     }
 
     /// The files of a link. Those of one without hardware are found sooner by its place than by its class.
-    fn files(&self, dev: &IfName) -> nix::Result<Files> {
+    pub(crate) fn files(&self, dev: &IfName) -> nix::Result<Files> {
         let dev = OsStr::from_bytes(dev.as_bytes());
         let below = |folder: &str| self.0.below(&Path::new(folder).join(dev));
         below("devices/virtual/net").or_else(|_| below("class/net"))

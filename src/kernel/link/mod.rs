@@ -3,6 +3,7 @@
 mod add;
 pub(crate) mod bond;
 mod change;
+pub mod fdb;
 mod kind;
 pub mod multicast;
 mod read;

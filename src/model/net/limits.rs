@@ -37,6 +37,8 @@ pub(crate) const TRAFFIC: usize = 4096;
 pub(crate) const TRAFFIC_ATTRIBUTES: usize = 32;
 /// What programs have on links: more are not recorded.
 pub(crate) const SOCKETS: usize = 4096;
+/// Forwarding entries of a link: more are neither recorded nor restored.
+pub(crate) const FORWARDING: usize = 1 << 16;
 /// Entries of a table that spreads packets over queues: drivers have 128 to 2048.
 pub(crate) const RSS_TABLE: usize = 1 << 16;
 /// Virtual functions of a device (`TotalVFs` has 16 bits; devices have up to 256).

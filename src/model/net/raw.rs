@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::model::text::Invalid;
+use crate::model::text::{self, Invalid};
 
 /// An rtnetlink attribute as the kernel sent it, and as it is sent back.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -15,23 +15,13 @@ pub struct RawAttribute {
 }
 
 fn to_hex<S: Serializer>(value: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
-    let digit = |half: u8| char::from_digit(half.into(), 16).unwrap_or_default();
-    let digits = value
-        .iter()
-        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
-    serializer.serialize_str(&digits.collect::<String>())
+    serializer.serialize_str(&text::to_hex(value))
 }
 
 fn from_hex<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
     let text = String::deserialize(deserializer)?;
-    let digits: Option<Vec<u32>> = text.chars().map(|digit| digit.to_digit(16)).collect();
-    let pairs = digits.filter(|digits| digits.len() % 2 == 0 && digits.len() <= MOST_DIGITS);
-    let bytes = pairs.map(|digits| {
-        digits
-            .chunks_exact(2)
-            .map(|pair| u8::try_from(pair[0] << 4 | pair[1]).unwrap_or_default())
-            .collect()
-    });
+    let bytes = (text.len() <= MOST_DIGITS).then(|| text::from_hex(&text));
+    let bytes = bytes.flatten();
     bytes.ok_or_else(|| serde::de::Error::custom(Invalid::new(&text, "hexadecimal digits")))
 }
 

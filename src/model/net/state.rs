@@ -50,6 +50,11 @@ impl NetState {
         links.filter(|link| link.kind != LinkKind::Loopback)
     }
 
+    /// Whether something is recorded that is set on a NIC.
+    pub(crate) fn has_nics(&self) -> bool {
+        self.links.iter().any(|link| link.nic.is_some())
+    }
+
     /// Gives spare memory back.
     pub(crate) fn shrink(&mut self) {
         let Self {

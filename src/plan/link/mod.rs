@@ -2,6 +2,7 @@
 
 mod bond;
 pub(crate) mod diff;
+mod fdb;
 pub(crate) mod ipv6;
 
 use std::borrow::Cow;
@@ -61,6 +62,7 @@ impl<'a> LinkPlanner<'a> {
             sysctls,
             sysfs: SysfsSettings::new(),
             nic: None,
+            fdb: Vec::new(),
             ..link.clone()
         })
     }
@@ -86,6 +88,7 @@ impl<'a> LinkPlanner<'a> {
             Cow::Borrowed(now)
         };
         diff::port(wanted, now, state, present, plan);
+        fdb::steps(wanted, now, self.observed.daemons, plan);
         diff::kind_data(wanted, now, plan);
         diff::sysctls(wanted, now, state, plan);
         traffic::steps(wanted, now, present, plan);

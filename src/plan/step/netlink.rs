@@ -3,6 +3,7 @@
 use std::net::Ipv6Addr;
 
 use crate::model::net::link::bond::{Bond, BondOption};
+use crate::model::net::link::fdb::FdbEntry;
 use crate::model::net::link::{Flags, OffloadLimit};
 use crate::model::net::raw::RawAttribute;
 use crate::model::net::route::Position;
@@ -40,6 +41,13 @@ pub enum NetlinkStep {
     AddAddress(Address),
     /// Changes an address's attributes.
     ChangeAddress(Address),
+    /// Adds a forwarding entry, or replaces the one of its MAC.
+    AddForwarding {
+        /// The link.
+        dev: IfName,
+        /// The entry.
+        entry: Box<FdbEntry>,
+    },
     /// Adds a permanent or proxy neighbour.
     AddNeighbour(Neighbour),
     /// Adds a route.
@@ -81,6 +89,7 @@ impl NetlinkStep {
         match self {
             Self::SetLink { dev, .. }
             | Self::AddTraffic { dev, .. }
+            | Self::AddForwarding { dev, .. }
             | Self::ChangeTraffic { dev, .. } => vec![dev],
             Self::AddAddress(address) | Self::ChangeAddress(address) => vec![&address.dev],
             Self::AddNeighbour(neighbour) => vec![&neighbour.dev],

@@ -47,6 +47,7 @@ impl fmt::Display for NetlinkStep {
             }
             Self::AddTraffic { dev, object } => write!(f, "+ {object} dev {dev}"),
             Self::ChangeTraffic { dev, object } => write!(f, "~ {object} dev {dev}"),
+            Self::AddForwarding { dev, entry } => write!(f, "+ fdb {entry} dev {dev}"),
             Self::AddAddress(address) => write!(f, "+ address {address}"),
             Self::ChangeAddress(address) => write!(f, "~ address {address}"),
             Self::AddNeighbour(neighbour) => write!(f, "+ neighbour {neighbour}"),

@@ -129,6 +129,10 @@ impl Kernel {
             NetlinkStep::ChangeTraffic { dev, object } => self.change_traffic(dev, object),
             NetlinkStep::AddAddress(address) => self.add_address(address),
             NetlinkStep::ChangeAddress(address) => self.change_address(address),
+            NetlinkStep::AddForwarding { dev, entry } => {
+                self.link_mut(dev)?.fdb.push((**entry).clone());
+                Ok(())
+            }
             NetlinkStep::AddNeighbour(neighbour) => {
                 self.link(&neighbour.dev)?;
                 let same = self.state.neighbours.iter().any(|other| {

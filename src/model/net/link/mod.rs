@@ -1,6 +1,7 @@
 //! Links and their kind-specific data, as `ip -d link` shows them.
 
 pub mod bond;
+pub mod fdb;
 pub(crate) mod kind;
 pub mod nic;
 pub mod settings;
@@ -15,6 +16,7 @@ use std::net::Ipv6Addr;
 use serde::{Deserialize, Serialize};
 
 use crate::model::net::limits;
+use crate::model::net::link::fdb::FdbEntry;
 use crate::model::net::link::nic::{FunctionOf, NicState};
 use crate::model::net::link::sysctl::Sysctls;
 use crate::model::net::link::sysfs::SysfsSettings;
@@ -71,6 +73,13 @@ pub struct Link {
     /// The settings of a port of a bridge, by the numbers in [`BRIDGE_PORT`](crate::model::fidelity::BRIDGE_PORT), ascending.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub port: Vec<RawAttribute>,
+    /// Forwarding entries that were added to it, in the kernel's order (`bridge fdb`).
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "limits::at_most::<{ limits::FORWARDING }, _, _>"
+    )]
+    pub fdb: Vec<FdbEntry>,
     /// The link-layer broadcast address where it is not `ff:ff:ff:ff:ff:ff`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub broadcast: Option<Mac>,
@@ -137,6 +146,11 @@ impl Link {
         }
     }
 
+    /// Whether forwarding entries that were added to it are lost with a NIC: those of a vxlan with a lower device.
+    pub(crate) fn has_forwarding(&self) -> bool {
+        self.kind.name() == "vxlan" && self.parent.is_some()
+    }
+
     /// Whether it is a VRF, which has the connected routes of its ports in a table of its own.
     pub(crate) fn is_vrf(&self) -> bool {
         self.kind.name() == "vrf"
@@ -164,6 +178,7 @@ impl Link {
             traffic: Traffic::default(),
             master: None,
             port: Vec::new(),
+            fdb: Vec::new(),
             broadcast: None,
             groups: Vec::new(),
             offload: BTreeMap::new(),

@@ -1,7 +1,7 @@
 //! What is set on a NIC and lost with its driver: the settings of ethtool(8), the affinity of its interrupts, the limits of its
 //! queues, and its virtual functions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -17,6 +17,9 @@ pub struct NicState {
     /// The settings.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: NicSettings,
+    /// Features whose present state is not the one in `settings`, which is the requested one (`[requested on]`).
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub unmet: BTreeSet<NicKey>,
     /// The largest values that the driver accepts, for messages: they are never compared.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub limits: NicSettings,

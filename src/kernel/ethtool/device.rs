@@ -1,0 +1,102 @@
+//! Driver, firmware, bus address and permanent MAC of a device.
+//!
+//! By ioctl(2), because kernels before 5.6 report the permanent MAC nowhere else.
+
+use super::ioctl::{Device, words};
+use crate::kernel::codec::nested::word;
+use crate::model::{Hardware, IfName, Link, Mac, Nic};
+
+const ETHTOOL_GDRVINFO: u32 = 0x03;
+const ETHTOOL_GPERMADDR: u32 = 0x20;
+
+/// `struct ethtool_drvinfo`.
+struct DriverInfo(Vec<u8>);
+
+impl DriverInfo {
+    const LENGTH: usize = 196;
+
+    fn of(device: &Device<'_>) -> Option<Self> {
+        let mut request = words(&[ETHTOOL_GDRVINFO]);
+        request.resize(Self::LENGTH, 0);
+        device.call(&request).ok().map(Self)
+    }
+
+    fn driver(&self) -> Option<String> {
+        self.text(4)
+    }
+
+    fn version(&self) -> Option<String> {
+        self.text(36)
+    }
+
+    fn firmware(&self) -> Option<String> {
+        self.text(68)
+    }
+
+    fn bus(&self) -> Option<String> {
+        self.text(100)
+    }
+
+    fn text(&self, at: usize) -> Option<String> {
+        text(self.0.get(at..at + 32)?)
+    }
+}
+
+/// Queries a device of the calling thread's namespace; what the driver does not report is `None`.
+pub(in crate::kernel) fn hardware(name: &IfName) -> Hardware {
+    let Ok(device) = Device::open(name) else {
+        return Hardware::default();
+    };
+    let info = DriverInfo::of(&device);
+    Hardware {
+        permanent_mac: permanent_mac(&device),
+        bus: info.as_ref().and_then(DriverInfo::bus),
+        driver: info.as_ref().and_then(DriverInfo::driver),
+        function: None,
+    }
+}
+
+/// Queries a link of any kind for its driver, bus address, and the versions of driver and firmware.
+pub(crate) fn nic(link: &Link) -> Nic {
+    let device = Device::open(&link.name).ok();
+    let info = device.and_then(|device| DriverInfo::of(&device));
+    let info = info.as_ref();
+    let hardware = link.hardware.as_ref();
+    Nic {
+        name: link.name.clone(),
+        driver: info.and_then(DriverInfo::driver),
+        version: info.and_then(DriverInfo::version),
+        firmware: info.and_then(DriverInfo::firmware),
+        bus: info.and_then(DriverInfo::bus),
+        permanent_mac: hardware.and_then(|hardware| hardware.permanent_mac),
+        carrier: link.flags.carrier,
+    }
+}
+
+/// The driver of a device.
+pub(super) fn driver(device: &Device<'_>) -> Option<String> {
+    DriverInfo::of(device)?.driver()
+}
+
+/// The bus address of a device.
+pub(super) fn bus(device: &Device<'_>) -> Option<String> {
+    DriverInfo::of(device)?.bus()
+}
+
+/// `struct ethtool_perm_addr` with room for an InfiniBand address.
+fn permanent_mac(device: &Device<'_>) -> Option<Mac> {
+    const ROOM: u32 = 32;
+    let mut request = words(&[ETHTOOL_GPERMADDR, ROOM]);
+    request.resize(8 + ROOM as usize, 0);
+    let answer = device.call(&request).ok()?;
+    let length = usize::try_from(word(&answer, 4)?).ok()?;
+    let bytes = answer.get(8..8_usize.checked_add(length)?)?;
+    Mac::from_slice(bytes).filter(|mac| mac.0 != [0; 6])
+}
+
+/// A fixed-size C string; `None` when it is empty or `N/A`.
+fn text(bytes: &[u8]) -> Option<String> {
+    let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
+    let text = String::from_utf8_lossy(&bytes[..end]).into_owned();
+    Some(text).filter(|text| !text.is_empty() && text != "N/A")
+}

@@ -1,0 +1,62 @@
+//! ethtool(8): identity of a device, and what is set on it (linux/ethtool.h, linux/ethtool_netlink.h).
+//!
+//! Generic netlink first, which says in words why it refuses something; ioctl(2) on kernels before 5.6, and for what has no message.
+//! All functions are about devices of the calling thread's namespace.
+
+mod bits;
+mod device;
+mod features;
+mod fields;
+mod genl;
+mod ioctl;
+mod irqs;
+mod link_modes;
+mod message;
+mod queues;
+mod read;
+mod write;
+
+pub(super) use device::hardware;
+pub(crate) use device::nic;
+pub(crate) use write::set;
+
+use crate::kernel::Errno;
+use crate::kernel::ethtool::read::Reader;
+use crate::model::{Link, LinkKind, NetState};
+
+/// Why a setting was not accepted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", words.as_deref().unwrap_or_else(|| errno.desc()))]
+pub struct SetError {
+    /// The errno.
+    pub errno: Errno,
+    /// The kernel's explanation.
+    pub words: Option<String>,
+}
+
+impl From<Errno> for SetError {
+    fn from(errno: Errno) -> Self {
+        Self { errno, words: None }
+    }
+}
+
+/// Adds what is set on them to the physical links of the calling thread's namespace. What cannot be read is unsupported.
+pub(crate) fn complete(state: &mut NetState) {
+    let NetState {
+        links, unsupported, ..
+    } = state;
+    let is_physical = |link: &&mut Link| link.kind == LinkKind::Physical && link.hardware.is_some();
+    let mut links = links.iter_mut().filter(is_physical).peekable();
+    if links.peek().is_none() {
+        return;
+    }
+    let mut reader = Reader::open_here();
+    for link in links {
+        let (nic, unreadable) = reader.read(&link.name);
+        link.nic = nic.map(Box::new);
+        unsupported.extend(unreadable);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,206 @@
+//! All that is set on a device.
+
+use super::features::{self, Features};
+use super::fields::Message;
+use super::genl::{Answer, Genl};
+use super::ioctl::{Device, flows, private, rss, tunables, words};
+use super::message::{self, Reported, Values};
+use super::{SetError, device, irqs, link_modes, queues};
+use crate::kernel::Errno;
+use crate::kernel::conf::sysfs::Sysfs;
+use crate::model::IfName;
+use crate::model::net::link::nic::{NicGroup, NicState};
+
+/// Sockets and files of the calling thread's namespace.
+pub(super) struct Reader {
+    genl: Option<Genl>,
+    sysfs: Option<Sysfs>,
+}
+
+impl Reader {
+    pub fn open_here() -> Self {
+        Self {
+            genl: Genl::open_here(),
+            // Before Linux 5.2 none can be mounted in this way.
+            sysfs: Sysfs::here().ok(),
+        }
+    }
+
+    /// As on a kernel before 5.6.
+    #[cfg(test)]
+    pub fn without_messages() -> Self {
+        Self {
+            genl: None,
+            ..Self::open_here()
+        }
+    }
+
+    /// All that is set on a device, but for virtual functions; and what of it cannot be read, in words.
+    pub fn read(&mut self, dev: &IfName) -> (Option<NicState>, Vec<String>) {
+        let Ok(device) = Device::open(dev) else {
+            return (None, Vec::new());
+        };
+        let mut reading = Reading::new(dev);
+        self.read_messages(&device, &mut reading);
+        reading.note(NicGroup::Rss, rss::read(&device));
+        reading.note(NicGroup::FlowHash, flows::read_hash(&device));
+        reading.note(NicGroup::Tunables, tunables::read(&device));
+        reading.note_rules(flows::read_rules(&device));
+        if let Some(files) = device::bus(&device).as_deref().and_then(irqs::Files::of) {
+            reading.put(NicGroup::Irqs, irqs::read(&files, dev));
+        }
+        if let Some(sysfs) = &self.sysfs {
+            reading.put(NicGroup::Queues, queues::read(sysfs, dev));
+        }
+        reading.finish()
+    }
+
+    /// What has messages; where the kernel has not, by ioctl(2).
+    fn read_messages(&mut self, device: &Device<'_>, reading: &mut Reading<'_>) {
+        let mut answers = self.ask(device.name).into_iter();
+        let mut next = || answers.next().unwrap_or(Err(Errno::EOPNOTSUPP.into()));
+        let features = next().and_then(|answer| Features::of(&answer).ok_or(INVALID));
+        reading.note_features(features.or_else(|error| {
+            let other = || Features::read(device).map_err(SetError::from);
+            if_absent(error, other)
+        }));
+        // The hints of a virtual device are all that it has.
+        let is_virtual = device::driver(device).as_deref() == Some("virtio_net");
+        let modes = next().map(|answer| link_modes::of(&answer, is_virtual));
+        reading.note(
+            NicGroup::Link,
+            modes.or_else(|error| {
+                let read = || link_modes::Structure::read(device).map_err(SetError::from);
+                if_absent(error, || Ok(read()?.settings(is_virtual)))
+            }),
+        );
+        for message in message::all() {
+            let reported = next().map(|answer| message.reported(&answer));
+            let reported = reported.or_else(|error| {
+                if_absent(error, || by_ioctl(message, device).map_err(SetError::from))
+            });
+            reading.note_reported(message.group, reported);
+        }
+    }
+
+    /// The answers for features, link modes, and all other messages.
+    fn ask(&mut self, dev: &IfName) -> Vec<Answer> {
+        let Some(genl) = &mut self.genl else {
+            return Vec::new();
+        };
+        let mut requests = vec![
+            (features::GET, message::request(dev, 0)),
+            (link_modes::GET, message::request(dev, 0)),
+        ];
+        requests.extend(message::all().map(|message| (message.get, message.query(dev))));
+        genl.get(&requests).unwrap_or_default()
+    }
+}
+
+const INVALID: SetError = SetError {
+    errno: Errno::EBADMSG,
+    words: None,
+};
+
+/// The other way, where the kernel or the driver does not know the first.
+fn if_absent<T>(
+    error: SetError,
+    other: impl FnOnce() -> Result<T, SetError>,
+) -> Result<T, SetError> {
+    if error.errno == Errno::EOPNOTSUPP {
+        other()
+    } else {
+        Err(error)
+    }
+}
+
+fn by_ioctl(message: &Message, device: &Device<'_>) -> Result<Reported, Errno> {
+    match message.structure {
+        None => private::read(device),
+        Some(structure) => {
+            let mut request = words(&[structure.get]);
+            request.resize(structure.words * 4, 0);
+            Ok(message.reported_by(&device.call(&request)?))
+        }
+    }
+}
+
+/// What was read so far.
+struct Reading<'a> {
+    dev: &'a IfName,
+    state: NicState,
+    unreadable: Vec<String>,
+}
+
+impl<'a> Reading<'a> {
+    fn new(dev: &'a IfName) -> Self {
+        Self {
+            dev,
+            state: NicState::default(),
+            unreadable: Vec::new(),
+        }
+    }
+
+    fn put(&mut self, group: NicGroup, values: Values) {
+        if !values.is_empty() {
+            self.state.settings.insert(group, values);
+        }
+    }
+
+    fn note(&mut self, group: NicGroup, values: Result<Values, impl Into<SetError>>) {
+        match values.map_err(Into::into) {
+            Ok(values) => self.put(group, values),
+            // The device has no such settings, or is gone.
+            Err(SetError {
+                errno: Errno::EOPNOTSUPP | Errno::ENODEV,
+                ..
+            }) => {}
+            Err(error) => {
+                let (group, dev) = (group.as_str(), self.dev);
+                let text = format!("ethtool {group} of {dev} cannot be read: {error}");
+                self.unreadable.push(text);
+            }
+        }
+    }
+
+    fn note_features(&mut self, features: Result<Features, SetError>) {
+        let wanted = features.map(|features| {
+            self.state.unmet = features.unmet;
+            features.wanted
+        });
+        self.note(NicGroup::Features, wanted);
+    }
+
+    fn note_reported(&mut self, group: NicGroup, reported: Result<Reported, SetError>) {
+        let values = reported.map(|reported| {
+            if !reported.maxima.is_empty() {
+                self.state.limits.insert(group, reported.maxima);
+            }
+            if reported.nameless > 0 {
+                let (group, dev) = (group.as_str(), self.dev);
+                let text = format!("ethtool {group} of {dev}: a name is not printable text");
+                self.unreadable.push(text);
+            }
+            reported.values
+        });
+        self.note(group, values);
+    }
+
+    fn note_rules(&mut self, rules: Result<flows::Rules, Errno>) {
+        let values = rules.map(|rules| {
+            let dev = self.dev;
+            let text = |at| format!("ethtool rule {at} of {dev} uses a context of RSS");
+            self.unreadable.extend(rules.in_contexts.iter().map(text));
+            rules.values
+        });
+        self.note(NicGroup::Rules, values);
+    }
+
+    fn finish(self) -> (Option<NicState>, Vec<String>) {
+        let Self {
+            state, unreadable, ..
+        } = self;
+        let is_empty = state.settings.is_empty();
+        ((!is_empty).then_some(state), unreadable)
+    }
+}
