@@ -23,7 +23,7 @@ use crate::matching::StoredRecord;
 use crate::matching::host_baseline::HostBaseline;
 use crate::model::net::link::sysctl::Sysctls;
 use crate::model::{Checkpoint, IfName, NetState, Partial, PodInfo, Problem};
-use crate::plan::{self, DaemonState, HostLinks, Observed, Plan, Step};
+use crate::plan::{self, DaemonState, HostLinks, NicRules, Observed, Plan, Step};
 use crate::records::stored::summary_of;
 use crate::store::{Store, foreign, with_checksum};
 use crate::{cni, restore, runtime};
@@ -204,6 +204,8 @@ fn state(recorded: &NetState) {
             new_link: Some(&new_link),
             age: 1,
             daemons: DaemonState::Leave,
+            nic: NicRules::default(),
+            made: &[],
         };
         steps(&plan::pod(
             recorded,
@@ -232,7 +234,13 @@ fn steps(plan: &Plan) {
             )
             .map(|request| vec![request]),
             Step::Netlink(step) => restore::request::of(step, index),
-            Step::Sysctl { .. } | Step::Sysfs { .. } | Step::JoinGroups { .. } => continue,
+            Step::Sysctl { .. }
+            | Step::Sysfs { .. }
+            | Step::Sriov(_)
+            | Step::JoinGroups { .. }
+            | Step::Nic(_) => {
+                continue;
+            }
         };
         for request in requests.into_iter().flatten() {
             let _ = request.encoded();

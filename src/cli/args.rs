@@ -13,6 +13,7 @@ use crate::gateways::targets::VerifyTarget;
 use crate::inventory::selectors;
 use crate::matching::Selection;
 use crate::model::{Bytes, ConflictProbe, IfName, ProbeRate};
+use crate::plan::NicMode;
 use crate::records::contest::CNI_CACHE;
 use crate::records::fallback::Fallback;
 use crate::records::prepare::{RecordSource, SurveyRequest};
@@ -147,6 +148,9 @@ pub struct RestorePods {
     /// of keepalived, service addresses on the loopback device
     #[arg(long, help_heading = SOURCE)]
     pub with_daemons: bool,
+    /// Settings of NICs.
+    #[command(flatten)]
+    pub nic: NicArgs,
 }
 
 impl RestorePods {
@@ -168,6 +172,7 @@ impl RestorePods {
             },
             fallback,
             with_daemons: self.with_daemons,
+            nic: self.nic.nic_settings,
             parent: self.parent.clone(),
             runtimes: source.runtimes.config(),
             cni_cache: source.cni_cache_dir.clone(),
@@ -218,6 +223,9 @@ pub struct DiffArgs {
     /// Which pods.
     #[command(flatten)]
     pub pods: PodArgs,
+    /// Settings of NICs.
+    #[command(flatten)]
+    pub nic: NicArgs,
     /// Which runtimes.
     #[command(flatten)]
     pub runtimes: Runtimes,
@@ -235,6 +243,14 @@ pub struct PlanArgs {
     /// Exit with code 3 if there is anything to do
     #[arg(long)]
     pub exit_code: bool,
+}
+
+/// What becomes of settings of NICs.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub struct NicArgs {
+    /// What to do with the settings (ethtool) of a NIC that its driver has made anew
+    #[arg(long, help_heading = SOURCE, value_enum, value_name = "HOW", default_value_t)]
+    pub nic_settings: NicMode,
 }
 
 /// How fast a restore probes and announces.

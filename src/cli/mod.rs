@@ -26,7 +26,7 @@ use crate::report::{self, Form, Verb};
 use candidates::{DEFAULT_STATE_DIR, STATE_DIR};
 
 pub use args::{
-    CheckArgs, DEFAULT_KEEP, DiffArgs, ImportArgs, PlanArgs, PodArgs, ProbeArgs, RateArgs,
+    CheckArgs, DEFAULT_KEEP, DiffArgs, ImportArgs, NicArgs, PlanArgs, PodArgs, ProbeArgs, RateArgs,
     RestoreArgs, RestorePods, RestoreSource, Runtimes, Selectors, ShowArgs, SnapshotArgs,
     SourceArgs, TargetArgs, VerifyArgs,
 };

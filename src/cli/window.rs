@@ -8,7 +8,7 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueHint};
 use clap_complete::ArgValueCompleter;
 
-use super::args::{DEFAULT_KEEP, ProbeArgs, Runtimes, Selectors, TargetArgs};
+use super::args::{DEFAULT_KEEP, NicArgs, ProbeArgs, Runtimes, Selectors, TargetArgs};
 use super::candidates;
 use crate::model::IfName;
 use crate::upgrade::condition::DriverVersion;
@@ -106,6 +106,9 @@ pub struct UpgradeArgs {
     /// Work this long on one pod, then restore all others before the rest of it
     #[arg(long, help_heading = TIMEOUTS, value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
     pub pod_budget: Duration,
+    /// Settings of NICs.
+    #[command(flatten)]
+    pub nic: NicArgs,
     /// How the restore probes addresses.
     #[command(flatten)]
     pub probe: ProbeArgs,

@@ -20,6 +20,7 @@ pub(super) fn diff(args: &DiffArgs, context: &mut Context) -> Result<Document, R
             None => Fallback::GenerationsAndCache,
         },
         with_daemons: false,
+        nic: args.nic.nic_settings,
         parent: None,
         runtimes: args.runtimes.config(),
         cni_cache: CNI_CACHE.into(),

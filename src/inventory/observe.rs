@@ -131,7 +131,8 @@ impl Pod {
                 names: &host.names,
             };
             let state = read(self.socket()?, view)?;
-            let is_elsewhere = |link: &Link| link.parent == Some(Parent::Elsewhere);
+            let elsewhere = Some(Parent::Elsewhere);
+            let is_elsewhere = |link: &Link| link.parent == elsewhere || link.peer == elsewhere;
             if self.host_id != HostId::Unassigned || !state.links.iter().any(is_elsewhere) {
                 return Ok(state);
             }

@@ -221,6 +221,19 @@ pub(crate) fn is_pause(pid: u32) -> bool {
     text(format!("/proc/{pid}/comm")).is_ok_and(|command| command.trim_end() == "pause")
 }
 
+/// Whether a process of this name runs in the pid namespace of this process: containers may choose their names.
+pub(crate) fn runs(name: &str) -> bool {
+    let namespace = |process: &str| fs::read_link(format!("/proc/{process}/ns/pid")).ok();
+    let own = namespace("self");
+    let is_one = |pid: &u32| {
+        let command = text(format!("/proc/{pid}/comm"));
+        command.is_ok_and(|command| command.trim_end() == name)
+            && own.is_some()
+            && namespace(&pid.to_string()) == own
+    };
+    processes().is_ok_and(|all| all.iter().any(is_one))
+}
+
 /// The parent of a process.
 pub(super) fn parent(pid: u32) -> Option<u32> {
     stat_field(&stat(pid).ok()?, 4)

@@ -11,7 +11,7 @@ use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
 use super::codec::{Dump, Undecodable};
 use super::link::RawLink;
-use super::{Errno, Error, Socket, address, link, route};
+use super::{Errno, Error, Socket, address, link, route, sriov};
 use crate::kernel::address::neighbour;
 use crate::kernel::netns::nsid::HostId;
 use crate::kernel::route::{nexthop, rule};
@@ -48,10 +48,12 @@ pub fn links(
         .iter()
         .map(|raw| (raw.link.index, raw.link.name.clone()))
         .collect();
-    Ok(raws
-        .into_iter()
+    let resolved = raws.into_iter();
+    let mut links: Vec<Link> = resolved
         .map(|raw| link::resolve(raw, &names, host))
-        .collect())
+        .collect();
+    sriov::identify(&mut links)?;
+    Ok(links)
 }
 
 pub(super) fn link_table(
@@ -71,6 +73,7 @@ pub(super) fn links_in(dump: Dump, unsupported: &mut Vec<String>) -> Vec<RawLink
         objects,
         undecodable,
         nexthops: _,
+        groups: _,
         is_cut: _,
     } = dump;
     let mut links = Vec::with_capacity(objects.len());
@@ -145,6 +148,7 @@ fn parsed<T>(
         objects,
         undecodable,
         nexthops: _,
+        groups: _,
         is_cut: _,
     } = dump;
     let refused = undecodable.into_iter();

@@ -5,12 +5,22 @@ use std::io;
 
 use nix::errno::Errno;
 
+use super::ethtool::SetError;
+
 /// Why a request failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
     /// The kernel's answer.
     #[error("{0}")]
     Kernel(Errno),
+    /// The kernel's answer with its reason in words (`NLMSGERR_ATTR_MSG`).
+    #[error("{words} ({errno})")]
+    Refused {
+        /// The errno.
+        errno: Errno,
+        /// The words.
+        words: String,
+    },
     /// The kernel's answer could not be decoded.
     #[error("the kernel's answer cannot be decoded: {0}")]
     Decode(String),
@@ -36,10 +46,9 @@ impl Error {
 
     /// The errno, where the kernel gave one.
     pub fn errno(&self) -> Option<Errno> {
-        if let Self::Kernel(errno) = self {
-            Some(*errno)
-        } else {
-            None
+        match self {
+            Self::Kernel(errno) | Self::Refused { errno, .. } => Some(*errno),
+            _ => None,
         }
     }
 }
@@ -47,6 +56,15 @@ impl Error {
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Self {
         Self::Kernel(Errno::from_raw(error.raw_os_error().unwrap_or(libc::EIO)))
+    }
+}
+
+impl From<SetError> for Error {
+    fn from(SetError { errno, words }: SetError) -> Self {
+        match words {
+            Some(words) => Self::Refused { errno, words },
+            None => Self::Kernel(errno),
+        }
     }
 }
 

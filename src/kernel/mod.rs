@@ -17,6 +17,7 @@ pub mod link;
 pub mod netns;
 pub mod route;
 pub mod socket;
+pub mod sriov;
 pub mod state;
 pub mod trace;
 mod trace_words;

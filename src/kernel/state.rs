@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv6Addr};
 
 use super::dump::{self, HostView};
-use super::{Error, Socket, traffic};
+use super::{Error, Socket, sriov, traffic};
 use crate::kernel::address::connected;
 use crate::kernel::conf::{ntable, sysctl};
 use crate::kernel::link::{multicast, sockets};
@@ -24,6 +24,7 @@ pub struct Needs {
     forwarding: bool,
     secrets: bool,
     sockets: bool,
+    functions: bool,
 }
 
 impl Needs {
@@ -36,6 +37,7 @@ impl Needs {
         forwarding: true,
         secrets: true,
         sockets: true,
+        functions: true,
     };
 
     /// Everything in a pod with these links: what programs have on others is not lost with the host's.
@@ -70,6 +72,7 @@ impl Needs {
                 .any(|link| link.sysctls.stable_secret.is_some()),
             // A restore brings back none.
             sockets: false,
+            functions: links.iter().any(|link| link.nic.is_some()),
         }
     }
 }
@@ -96,6 +99,9 @@ pub fn complete(socket: &mut Socket, links: NetState, needs: Needs) -> Result<Ne
         }
     }
     settings(socket, &mut state.links, needs)?;
+    if needs.functions {
+        sriov::complete(socket, &mut state.links, &mut state.unsupported)?;
+    }
     if needs.sockets {
         state.sockets = sockets::read(&state.links, &state.addresses)?;
     }

@@ -5,8 +5,12 @@ use netlink_packet_route::RouteNetlinkMessage;
 
 use super::codec::Dump;
 use super::{Errno, Error, Socket, trace_words};
-use crate::kernel::codec::message::{Message, NexthopMessage, RTM_DELNEXTHOP, RTM_NEWNEXTHOP};
+use crate::kernel::codec::message::{
+    MdbMessage, Message, NexthopMessage, RTM_DELNEXTHOP, RTM_NEWMDB, RTM_NEWNEXTHOP,
+};
+use crate::kernel::link::ports;
 use crate::kernel::route::nexthop;
+use crate::model::text::join;
 
 /// The log's target for netlink messages.
 pub const TARGET: &str = "netlink";
@@ -33,6 +37,10 @@ pub(super) fn dump(socket: &Socket, request: &Message, result: &Result<Option<Du
         }
         for nexthop in &dump.nexthops {
             let (kind, content) = of_nexthop(nexthop);
+            log::trace!(target: TARGET, "< {kind}{}: {content}", place(netns));
+        }
+        for groups in &dump.groups {
+            let (kind, content) = of_groups(groups);
             log::trace!(target: TARGET, "< {kind}{}: {content}", place(netns));
         }
     }
@@ -85,6 +93,7 @@ fn sent(netns: Option<u64>, message: &Message, flags: u16, answer: Result<(), &E
     let (kind, content) = match message {
         Message::Route(message) => (kind(message), trace_words::content(message)),
         Message::Nexthop(message) => of_nexthop(message),
+        Message::Mdb(message) => of_groups(message),
     };
     let flags = flag_names(NLM_F_REQUEST | flags, kind.starts_with("RTM_GET"));
     let answer = match answer {
@@ -108,6 +117,20 @@ fn of_nexthop(message: &NexthopMessage) -> (&'static str, String) {
         .filter(|_| !message.attributes.is_empty())
         .map_or_else(|| "all".to_owned(), |nexthop| nexthop.to_string());
     (kind, content)
+}
+
+/// Type and content of a message about multicast groups.
+fn of_groups(message: &MdbMessage) -> (&'static str, String) {
+    let kind = match message.kind {
+        RTM_NEWMDB => "RTM_NEWMDB",
+        _ => "RTM_GETMDB",
+    };
+    let entries = ports::groups(message).into_iter();
+    let entries = entries.filter_map(|(port, entry)| Some(format!("port {port} {}", entry.ok()?)));
+    let bridge = trace_words::if_name(message.index);
+    let bridge = bridge.map_or_else(|| message.index.to_string(), |name| name.to_string());
+    let entries: Vec<String> = entries.collect();
+    (kind, format!("bridge {bridge} {}", join(&entries, ", ")))
 }
 
 fn received(netns: Option<u64>, message: &RouteNetlinkMessage) {

@@ -148,7 +148,7 @@ mod tests {
     fn words(request: &Request) -> String {
         match &request.message {
             Message::Route(message) => content(message),
-            Message::Nexthop(message) => panic!("about a nexthop: {message:?}"),
+            other => panic!("{other:?}"),
         }
     }
 

@@ -7,7 +7,7 @@ use crate::model::net::address::DADFAILED;
 use crate::model::net::link::sysctl::Sysctls;
 use crate::model::net::stack;
 use crate::model::{IfName, LinkKind, NetState, StackLink};
-use crate::plan::{DaemonState, Observed};
+use crate::plan::{DaemonState, NicRules, Observed};
 
 /// The host's state under the pods, and the devices at the bottom of it.
 #[derive(Debug)]
@@ -22,6 +22,8 @@ pub(crate) struct HostBaseline {
     pub age: u32,
     /// What becomes of what daemons own and the host lacks.
     pub daemons: DaemonState,
+    /// How settings of NICs are compared.
+    pub nic: NicRules,
 }
 
 impl HostBaseline {
@@ -55,6 +57,7 @@ impl HostBaseline {
             assumed: BTreeSet::new(),
             age,
             daemons: DaemonState::default(),
+            nic: NicRules::default(),
         };
         baseline.learn(now);
         baseline
@@ -106,6 +109,8 @@ impl HostBaseline {
             new_link,
             age: self.age,
             daemons: self.daemons,
+            nic: self.nic,
+            made: &[],
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use super::link::{LinkPlanner, diff, ipv6};
+use super::link::{LinkPlanner, diff, ipv6, sriov};
 use super::{addresses, daemons, routes};
 use crate::model::problem::{ConflictCause, PlanCause};
 use crate::model::{IfName, Link, LinkKind, NetState, Nexthop, Parent};
@@ -83,11 +83,22 @@ impl<'a> HostPlanner<'a> {
 
     /// The driver recreates a device, maybe under another name.
     fn device(&mut self, wanted: &Link) {
+        if self.is_to_be_made(wanted) {
+            return self.function(wanted);
+        }
         let Some(now) = find_device(wanted, &self.links.observed.state.links) else {
+            if self.is_in_a_pod(wanted) {
+                return;
+            }
             let hardware = wanted.hardware.clone();
             let cause = PlanCause::DeviceMissing { hardware };
             return self.links.report(cause.error(&wanted.name));
         };
+        if now.name != wanted.name && self.gets_name(wanted, now) {
+            self.can_be_parent(wanted);
+            let change = Change::Name(wanted.name.clone());
+            return self.links.plan.push(Step::set(&now.name, change));
+        }
         if now.name != wanted.name {
             let cause = PlanCause::DeviceRenamed {
                 now: now.name.clone(),
@@ -101,6 +112,44 @@ impl<'a> HostPlanner<'a> {
         self.can_be_parent(wanted);
         self.links.cannot_restore(wanted, Some(now));
         self.links.settle(wanted, now, Some(&self.parents));
+        let made = sriov::made(wanted, now, &self.links.plan);
+        self.parents.functions.extend(made);
+    }
+
+    /// Whether the plan makes the device of a virtual function.
+    fn is_to_be_made(&self, wanted: &Link) -> bool {
+        let mut made = self.parents.functions.iter();
+        let hardware = wanted.hardware.as_ref();
+        hardware.is_some_and(|hardware| made.any(|made| made.is_same(hardware)))
+    }
+
+    /// A device that comes with a step of the plan.
+    fn function(&mut self, wanted: &Link) {
+        self.can_be_parent(wanted);
+        if let Some(fresh) = self.links.fresh(wanted) {
+            self.links.settle(wanted, &fresh, Some(&self.parents));
+        }
+    }
+
+    /// Whether a virtual function without an address was given to a pod since.
+    fn is_in_a_pod(&self, wanted: &Link) -> bool {
+        let hardware = wanted.hardware.as_ref();
+        let Some(function) = hardware.and_then(|hardware| hardware.function.as_ref()) else {
+            return false;
+        };
+        let mut addresses = self.links.wanted.addresses_of(&wanted.name).iter();
+        let present = &self.links.observed.state.links;
+        sriov::has_netdev(function, present) && addresses.all(|one| one.comes_by_itself())
+    }
+
+    /// Whether a virtual function that was made anew can have its name back. Other devices keep what udev calls them.
+    fn gets_name(&self, wanted: &Link, now: &Link) -> bool {
+        let is_function = now
+            .hardware
+            .as_ref()
+            .is_some_and(|own| own.function.is_some());
+        let is_free = self.links.now.link(&wanted.name).is_none();
+        is_function && is_free && !now.flags.up && now.index != wanted.index
     }
 
     /// The link exists or will, and can be a parent.

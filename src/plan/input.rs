@@ -2,6 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use clap::ValueEnum;
+
+use crate::model::net::link::nic::NicState;
 use crate::model::net::link::sysctl::Sysctls;
 use crate::model::{Hardware, IfName, Indexed, Link, Mac, NetState, Parent};
 
@@ -16,6 +19,31 @@ pub struct Observed<'a> {
     pub age: u32,
     /// What becomes of what daemons own and the namespace lacks.
     pub daemons: DaemonState,
+    /// How settings of NICs are compared.
+    pub nic: NicRules,
+    /// Links that this run made or moved here.
+    pub made: &'a [IfName],
+}
+
+/// How settings of NICs are compared with those of the record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct NicRules {
+    /// What becomes of a difference.
+    pub mode: NicMode,
+    /// Whether irqbalance runs, which decides about the processors of interrupts.
+    pub irqs_are_balanced: bool,
+}
+
+/// What becomes of the settings of a NIC that its driver has made anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum NicMode {
+    /// Set them as they were
+    #[default]
+    Restore,
+    /// Report what differs, and set nothing
+    Report,
+    /// Do not compare them
+    Ignore,
 }
 
 /// What becomes of the missing objects of daemons.
@@ -41,6 +69,8 @@ pub struct HostLinks {
     pub macs: BTreeMap<IfName, Mac>,
     /// The host's devices, among which those are that a driver gave back to it while they belonged to a pod.
     pub devices: Vec<HostDevice>,
+    /// The virtual functions whose devices the host's plan makes.
+    pub functions: Vec<Hardware>,
 }
 
 /// A device in the host's namespace.
@@ -52,6 +82,8 @@ pub struct HostDevice {
     pub hardware: Hardware,
     /// What it is to the host: a port, the parent of a link, or a link with an address.
     pub in_use: Option<String>,
+    /// What is set on it, where that was read.
+    pub nic: Option<Box<NicState>>,
 }
 
 impl HostDevice {
@@ -67,6 +99,7 @@ impl HostDevice {
                     name: link.name.clone(),
                     hardware,
                     in_use: role(link, &index),
+                    nic: link.nic.clone(),
                 })
             })
             .collect()
@@ -97,6 +130,7 @@ impl HostLinks {
             mtus,
             macs,
             devices,
+            functions,
         } = self;
         let now = |then: &IfName| state.link(renamed.get(then).unwrap_or(then));
         present.retain(|then| now(then).is_some());
@@ -109,6 +143,7 @@ impl HostLinks {
             .filter_map(|then| Some((then.clone(), now(then)?.mac?)))
             .collect();
         *devices = HostDevice::all(state);
+        functions.clear();
     }
 
     /// The present name of a link of the checkpoint.

@@ -23,8 +23,10 @@ mod verdict;
 
 pub use crate::plan::cni::complete::complete;
 pub use host::host;
-pub use input::{DaemonState, HostDevice, HostLinks, Observed};
+pub use input::{DaemonState, HostDevice, HostLinks, NicMode, NicRules, Observed};
 pub use output::Plan;
 pub use pod::{missing_links, pod};
-pub use step::{Change, NetlinkStep, OrderedObject, Rewrite, Step};
+pub use step::{
+    Change, NetlinkStep, NicStep, OrderedObject, Rewrite, SriovChange, SriovStep, Step,
+};
 pub use verdict::PodVerdict;

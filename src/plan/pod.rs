@@ -3,11 +3,14 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use super::link::{LinkPlanner, diff, ipv6};
+use super::link::{LinkPlanner, diff, ipv6, nic};
 use super::{addresses, daemons, routes, surplus};
 use crate::model::problem::{ConflictCause, PlanCause};
 use crate::model::{Address, Claim, IfName, Link, LinkKind, NetState, Parent, Problem};
-use crate::plan::{DaemonState, HostDevice, HostLinks, NetlinkStep, Observed, Plan, Step};
+use crate::plan::{
+    DaemonState, HostDevice, HostLinks, NetlinkStep, NicRules, Observed, Plan, SriovChange,
+    SriovStep, Step,
+};
 
 /// The plan for a pod's namespace, with the host's links as parents. What is `withheld` is neither restored nor surplus.
 #[must_use]
@@ -45,6 +48,8 @@ pub fn missing_links(
         new_link: None,
         age: 0,
         daemons: DaemonState::default(),
+        nic: NicRules::default(),
+        made: &[],
     };
     let wanted = without(recorded, withheld);
     let mut planner = PodPlanner::new(&wanted, observed, host);
@@ -147,6 +152,16 @@ impl<'a> PodPlanner<'a> {
         let mut devices = self.host.devices.iter();
         let device = devices
             .find(|device| hardware.is_some_and(|hardware| hardware.is_same(&device.hardware)));
+        let mut made = self.host.functions.iter();
+        let made = made.find(|made| hardware.is_some_and(|own| own.is_same(made)));
+        if let Some(function) = made.and_then(|made| made.function.clone()) {
+            let step = SriovStep {
+                dev: wanted.name.clone(),
+                bus: function.of,
+                change: SriovChange::Await(function.index),
+            };
+            return self.links.plan.push(Step::Sriov(step));
+        }
         let problem = match device {
             None => {
                 let hardware = hardware.cloned();
@@ -167,10 +182,23 @@ impl<'a> PodPlanner<'a> {
                     ..wanted.clone()
                 };
                 self.added.insert(link.name.clone());
-                return self.links.plan.push(Step::add_link(link));
+                self.links.plan.push(Step::add_link(link));
+                return self.settings(wanted, device);
             }
         };
         self.links.report(problem);
+    }
+
+    /// A whole plan has what will be set on the device too.
+    fn settings(&mut self, wanted: &Link, device: &HostDevice) {
+        let observed = self.links.observed;
+        if observed.new_link.is_some() {
+            let device = Link {
+                nic: device.nic.clone(),
+                ..wanted.clone()
+            };
+            nic::of_device(wanted, &device, &observed, &mut self.links.plan);
+        }
     }
 
     fn missing(&mut self, wanted: &Link) {

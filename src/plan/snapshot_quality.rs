@@ -5,7 +5,7 @@ use crate::model::net::address::MCAUTOJOIN;
 use crate::model::problem::{PlanCause, SnapshotCause};
 use crate::model::text::escape;
 use crate::model::{Hardware, IfName, Indexed, Link, LinkKind, NetState, Parent, Problem};
-use crate::plan::link::diff;
+use crate::plan::link::port;
 pub use crate::plan::loss::{host_loss, loss};
 
 /// What a driver reload would take from a pod and netfix could not restore.
@@ -114,8 +114,7 @@ fn ports(
     let links = state.links.iter().filter(move |link| can_be_port(link));
     links.filter_map(move |link| {
         let master = link.master.clone()?;
-        let can_be_added =
-            index.link(&master).is_some_and(Link::takes_ports) || diff::is_bond_port(link, &index);
-        (!can_be_added).then_some((&link.name, SnapshotCause::PortCannotBeRestored { master }))
+        let cause = SnapshotCause::PortCannotBeRestored { master };
+        (!port::is_restorable(link, &index)).then_some((&link.name, cause))
     })
 }

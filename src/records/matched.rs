@@ -14,7 +14,7 @@ use crate::model::{
     Address, Checkpoint, Claim, IfName, Link, NetState, Partial, PodInfo, PodSummary, Problem,
     interfaces,
 };
-use crate::plan::{self, DaemonState, HostLinks, Observed, Plan};
+use crate::plan::{self, DaemonState, HostLinks, NicRules, Observed, Plan};
 use crate::records::stored::{age, summary_of};
 use crate::store::{Light, Whole};
 
@@ -58,6 +58,8 @@ pub(crate) struct Matched {
     pub age: u32,
     /// What becomes of what daemons own and the pod lacks.
     pub daemons: DaemonState,
+    /// How settings of NICs are compared.
+    pub nic: NicRules,
     /// The gaps of an incomplete source; `None` where netfix recorded the whole state.
     pub partial: Option<Partial>,
     /// What it does not get because others claim it too.
@@ -81,6 +83,7 @@ impl Matched {
                 None => Some(cni::of_origin(&checkpoint)),
             },
             daemons: DaemonState::default(),
+            nic: NicRules::default(),
             withheld: BTreeSet::new(),
             contested: Vec::new(),
             info,
@@ -139,10 +142,9 @@ impl Matched {
         }
         let recorded = self.recorded().0;
         Needs::of(&recorded, &links.links) == Needs::default()
-            && recorded
-                .links
-                .iter()
-                .all(|link| link.sysfs.is_empty() && sysctl::are_initial(&link.sysctls))
+            && recorded.links.iter().all(|link| {
+                link.sysfs.is_empty() && link.nic.is_none() && sysctl::are_initial(&link.sysctls)
+            })
     }
 
     /// The state of such a pod if the links `new` have nothing but their settings yet, and all else is as recorded.
@@ -225,6 +227,8 @@ impl Matched {
             new_link,
             age: self.age,
             daemons: self.daemons,
+            nic: self.nic,
+            made,
         };
         let mut plan = plan::pod(&wanted, &self.withheld, observed, links);
         plan.problems.extend(problems);

@@ -5,12 +5,13 @@ use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::thread;
 
-use crate::inventory::Inventory;
+use crate::inventory::{Inventory, procfs};
 use crate::matching::{NetnsKey, Selection};
+use crate::model::net::link::nic::NicGroup;
 use crate::model::pod::by_netns::ByNetns;
 use crate::model::problem::{ForeignCause, MatchingCause};
-use crate::model::{Checkpoint, IfName, NodeState, PodId, PodInfo, Problem};
-use crate::plan::DaemonState;
+use crate::model::{Checkpoint, IfName, Link, NodeState, PodId, PodInfo, Problem};
+use crate::plan::{DaemonState, NicMode, NicRules};
 use crate::records::cni_cache;
 use crate::records::contest;
 use crate::records::fallback::{Fallback, FallbackRequest};
@@ -19,6 +20,9 @@ use crate::records::survey::{Records, SourceContents, Surveyed, survey_from};
 use crate::refusal::Refusal;
 use crate::runtime::RuntimeConfig;
 use crate::store::Store;
+
+/// The daemon that spreads interrupts over processors, again and again.
+const IRQBALANCE: &str = "irqbalance";
 
 /// The pods of a command, and the source of what they had.
 #[derive(Debug, Clone)]
@@ -29,6 +33,8 @@ pub(crate) struct SurveyRequest {
     pub fallback: Fallback,
     /// Whether to restore also what daemons own.
     pub with_daemons: bool,
+    /// What becomes of settings of NICs.
+    pub nic: NicMode,
     /// The parent of interfaces for which their source names none.
     pub parent: Option<IfName>,
     pub runtimes: RuntimeConfig,
@@ -88,7 +94,10 @@ pub(crate) fn prepare_with(
     let mut surveyed = survey_from(inventory, contents, parent, selection, sources, fallback)?;
     let daemons = daemons(request, store);
     surveyed.baseline.daemons = daemons;
+    let nic = nic_rules(request, &surveyed);
+    surveyed.baseline.nic = nic;
     for one in &mut surveyed.matched {
+        one.nic = nic;
         // A record from elsewhere is older.
         let is_older = one.is_from_elsewhere() && !request.with_daemons;
         one.daemons = if is_older {
@@ -103,6 +112,24 @@ pub(crate) fn prepare_with(
         surveyed.problems.push(nothing_stored(request));
     }
     Ok(surveyed)
+}
+
+/// How settings of NICs are compared; whether irqbalance runs only matters where the affinity of interrupts is recorded.
+fn nic_rules(request: &SurveyRequest, surveyed: &Surveyed) -> NicRules {
+    let has_irqs = |link: &Link| {
+        let nic = link.nic.as_ref();
+        nic.is_some_and(|nic| nic.settings.contains_key(&NicGroup::Irqs))
+    };
+    let pods = surveyed.matched.iter();
+    let of_pods = pods.filter_map(|one| one.checkpoint.netfix.as_ref());
+    let mut states = of_pods
+        .map(|extension| &extension.state)
+        .chain([&surveyed.baseline.state]);
+    let is_recorded = states.any(|state| state.links.iter().any(has_irqs));
+    NicRules {
+        mode: request.nic,
+        irqs_are_balanced: is_recorded && procfs::runs(IRQBALANCE),
+    }
 }
 
 /// What becomes of what daemons own: they have hardly withdrawn it since the snapshot of a window that is open.

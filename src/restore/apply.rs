@@ -2,6 +2,9 @@
 //!
 //! A step that fails does not stop those after it. Failures are returned, with the kernel's errno.
 
+mod functions;
+mod nic;
+
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::{detour, request};
@@ -11,7 +14,7 @@ use crate::kernel::{Errno, Error, Request, Socket, link};
 use crate::model::problem::{ClaimHolder, RestoreCause};
 use crate::model::{IfName, Indexed, Link, Mac, NetState, Parent, Problem};
 
-use crate::plan::{NetlinkStep, Plan, Step};
+use crate::plan::{NetlinkStep, NicStep, Plan, Step};
 use crate::restore::permit::Permit;
 
 /// A step that failed.
@@ -47,6 +50,7 @@ impl FailedStep {
             Step::Netlink(NetlinkStep::AddRoute { .. }) if errno == Some(Errno::EEXIST) => {
                 RestoreCause::RoutePlaceTaken { error }
             }
+            step if functions::is_about_one(step) => functions::cause(Some(error)),
             _ => RestoreCause::StepFailed { error },
         };
         match self.takes_up() {
@@ -63,9 +67,11 @@ pub(crate) fn remaining(
     owner: Option<&(Mac, ClaimHolder)>,
 ) -> Vec<Problem> {
     let mut problems = plan.problems.clone();
-    let later = plan.later.iter();
+    let is_other = |step: &&Step| !matches!(step, Step::Nic(_));
+    let later = plan.later.iter().filter(is_other);
     problems.extend(later.map(|step| RestoreCause::WaitsForCarrier.warning(step)));
-    let missing: HashSet<&Step> = plan.steps.iter().collect();
+    problems.extend(nic::remaining(plan, failures));
+    let missing: HashSet<&Step> = plan.steps.iter().filter(is_other).collect();
     let before = problems.len();
     problems.extend(
         failures
@@ -75,8 +81,11 @@ pub(crate) fn remaining(
     );
     // A link that could not be created explains everything that is missing on it.
     if problems.len() == before {
-        let steps = plan.steps.iter();
-        problems.extend(steps.map(|step| RestoreCause::StepWithoutEffect.error(step)));
+        let steps = plan.steps.iter().filter(is_other);
+        problems.extend(steps.map(|step| match functions::is_about_one(step) {
+            true => functions::cause(None).error(step),
+            false => RestoreCause::StepWithoutEffect.error(step),
+        }));
     }
     problems
 }
@@ -106,6 +115,7 @@ pub(crate) fn run(
         socket,
         state,
         indexes,
+        settings: Vec::new(),
         pending: Vec::new(),
         requests: Vec::new(),
         applied: Applied::default(),
@@ -135,6 +145,7 @@ fn result_of(
             Errno::ENOENT,
         ],
         NetlinkStep::DeleteRoute(_) => &[Errno::ESRCH],
+        NetlinkStep::AddGroup { .. } => &[Errno::EEXIST],
         _ => &[],
     };
     let mut failed = results.filter_map(Result::err);
@@ -150,6 +161,8 @@ struct Runner<'a> {
     socket: &'a mut Socket,
     state: &'a NetState,
     indexes: BTreeMap<IfName, u32>,
+    /// Settings of a NIC not sent yet, of one device and group.
+    settings: Vec<NicStep>,
     /// Requests not sent yet.
     requests: Vec<Request>,
     /// Their steps, each with the number of its requests.
@@ -161,6 +174,13 @@ impl Runner<'_> {
     /// Sends what waits before each step that is no message: a link must exist for those after it, and settings count only if
     /// they are set before the link goes up.
     fn step(&mut self, step: Step) {
+        let failures = &self.applied.failures;
+        if failures
+            .iter()
+            .any(|failed| functions::needs_functions(&step, &failed.step))
+        {
+            return;
+        }
         match step {
             Step::AddLink(ref link) => {
                 self.flush();
@@ -187,6 +207,11 @@ impl Runner<'_> {
                 let result = sysfs::write(dev, key, value);
                 self.note(step, result);
             }
+            Step::Sriov(ref change) => {
+                self.flush();
+                let result = functions::write(change);
+                self.note(step, result);
+            }
             Step::JoinGroups {
                 ref dev,
                 ref groups,
@@ -196,6 +221,20 @@ impl Runner<'_> {
                     .iter()
                     .try_for_each(|group| multicast::join(dev, *group));
                 self.note(step, result);
+            }
+            Step::Nic(step) => {
+                let goes_along = self
+                    .settings
+                    .last()
+                    .is_none_or(|last| last.goes_with(&step));
+                if !goes_along || !self.requests.is_empty() {
+                    self.flush();
+                }
+                self.settings.push(step);
+            }
+            Step::Netlink(_) if !self.settings.is_empty() => {
+                self.flush();
+                self.step(step);
             }
             Step::Netlink(step) => match request::of(&step, |name| self.index(name)) {
                 Ok(requests) => {
@@ -211,6 +250,9 @@ impl Runner<'_> {
     }
 
     fn flush(&mut self) {
+        for (step, result) in nic::set(std::mem::take(&mut self.settings)) {
+            self.note(step, result);
+        }
         let steps = std::mem::take(&mut self.pending);
         let requests = std::mem::take(&mut self.requests);
         match self.socket.run(&requests) {

@@ -1,25 +1,29 @@
 //! Creates the pods' links on the host's links, all pods in few sends.
 
 use crate::kernel::link::{self, Placement};
-use crate::kernel::{Errno, Error, Netns, Request, Socket, netns};
+use crate::kernel::{Errno, Error, Netns, Request, Socket, ethtool, netns};
 use crate::model::{IfName, Link, LinkKind, NetState, Parent};
+use crate::plan::link::nic::before_move;
+use crate::plan::{NicRules, NicStep, Step};
+use crate::restore::apply;
 use crate::restore::permit::Permit;
 
 /// The namespace of a missing link, and the link.
 pub(crate) type Creation<'a> = (&'a Netns, &'a Link);
 
 /// Creates the links, each in one message with its final name, index, MAC and MTU; the results are in order. A device is
-/// moved instead, with its name and index.
+/// moved instead, with its name and index, after what its driver forgot is set; that is in its result.
 ///
 /// Kernels before 6.15 look the name and index up in the sender's namespace and answer `EEXIST` where the host has
 /// them. Such a link, and one whose index is taken in its pod, goes through a namespace between the host and the pod.
 /// Fails when the host's socket fails.
 pub(crate) fn create(
-    _: Permit<'_>,
+    permit: Permit<'_>,
     socket: &mut Socket,
     host: &NetState,
     creations: &[Creation<'_>],
-) -> Result<Vec<Result<(), Error>>, Error> {
+    rules: NicRules,
+) -> Result<Vec<Result<Vec<Step>, Error>>, Error> {
     /// The messages of a thousand pods need not be in memory at once.
     const AT_ONCE: usize = 128;
     let mut between = None;
@@ -29,10 +33,13 @@ pub(crate) fn create(
         for (creation, answer) in part.iter().zip(answers) {
             results.push(match answer {
                 _ if creation.1.kind == LinkKind::Physical => {
-                    take_device(&mut between, socket, host, creation)
+                    let set = set_device(permit, socket, host, creation.1, rules);
+                    take_device(&mut between, socket, host, creation).map(|()| set)
                 }
-                Err(Errno::EEXIST | Errno::EBUSY) => detour(&mut between, socket, host, creation),
-                other => other.map_err(Error::from),
+                Err(Errno::EEXIST | Errno::EBUSY) => {
+                    detour(&mut between, socket, host, creation).map(|()| Vec::new())
+                }
+                other => other.map(|()| Vec::new()).map_err(Error::from),
             });
         }
     }
@@ -129,6 +136,38 @@ fn detour(
     empty.move_out(index, creation)?;
     *between = Some(empty);
     Ok(())
+}
+
+/// Sets what the driver forgot on a device that is to be moved, and returns what was set. What is refused is tried again in the pod, and
+/// reported there.
+fn set_device(
+    permit: Permit<'_>,
+    socket: &mut Socket,
+    host: &NetState,
+    wanted: &Link,
+    rules: NicRules,
+) -> Vec<Step> {
+    let Ok(device) = parent_of(host, wanted) else {
+        return Vec::new();
+    };
+    let device = Link {
+        nic: wanted
+            .nic
+            .as_ref()
+            .and_then(|_| ethtool::of_device(&device.name).map(Box::new)),
+        ..device.clone()
+    };
+    let steps = before_move(wanted, &device, rules);
+    let steps = steps.into_iter().map(Step::Nic).collect();
+    let done = apply::run(permit, socket, host, steps).done.into_iter();
+    let renamed = done.map(|step| match step {
+        Step::Nic(step) => Step::Nic(NicStep {
+            dev: wanted.name.clone(),
+            ..step
+        }),
+        other => other,
+    });
+    renamed.collect()
 }
 
 /// Moves a device of the host into its pod, through `between`, where it gets its name. One that cannot be moved returns to the

@@ -11,7 +11,7 @@ use crate::kernel::{Error, netns, state};
 use crate::matching::Selection;
 use crate::model::Bytes;
 use crate::model::text::join;
-use crate::plan::{HostLinks, Step};
+use crate::plan::{HostLinks, NicMode, Step};
 use crate::records::contest::CNI_CACHE;
 use crate::records::fallback::Fallback;
 use crate::records::prepare::{RecordSource, SurveyRequest, prepare};
@@ -99,6 +99,7 @@ fn survey(state_dir: PathBuf, netns: &str) -> Result<Surveyed, Refusal> {
         source: RecordSource::Checkpoints { generation: None },
         fallback: Fallback::Nothing,
         with_daemons: true,
+        nic: NicMode::default(),
         parent: None,
         runtimes: RuntimeConfig {
             which: Which::None,

@@ -1,8 +1,9 @@
 //! From a netlink step to its requests.
 
 use crate::kernel::address::neighbour;
+use crate::kernel::link::ports;
 use crate::kernel::route::{nexthop, rule};
-use crate::kernel::{Errno, Request, address, link, route, traffic};
+use crate::kernel::{Errno, Request, address, link, route, sriov, traffic};
 use crate::model::net::address::{DADFAILED, NODAD, TENTATIVE};
 use crate::model::net::route::Position;
 use crate::model::{Address, IfName};
@@ -21,6 +22,11 @@ pub(crate) fn of(
         NetlinkStep::ChangeAddress(a) => address::change(at(&a.dev)?, a),
         NetlinkStep::AddForwarding { dev, entry } => link::fdb::put(at(dev)?, entry, &at)?,
         NetlinkStep::AddNeighbour(n) => neighbour::put(at(&n.dev)?, n),
+        NetlinkStep::AddGroup {
+            bridge,
+            port,
+            entry,
+        } => ports::add_group(at(bridge)?, at(port)?, entry),
         NetlinkStep::AddRoute { route, position } => route::add(route, *position, &at)?,
         NetlinkStep::ChangeRoute(route) => route::change(route, &at)?,
         NetlinkStep::DeleteRoute(route) => route::del(route, &at)?,
@@ -87,6 +93,7 @@ fn set_link(
         Change::Up => link::set_up(index, true),
         Change::Down => link::set_up(index, false),
         Change::Mac(mac) => link::set(index, |link| link.address(mac.0.to_vec())),
+        Change::Name(name) => link::rename(index, name),
         Change::Broadcast(mac) => link::set_broadcast(index, *mac),
         Change::Mtu(mtu) => link::set(index, |link| link.mtu(*mtu)),
         Change::TxQueueLen(length) => link::set(index, |link| link.txqueuelen(*length)),
@@ -98,7 +105,10 @@ fn set_link(
             let master = at(master)?;
             link::set(index, |link| link.controller(master))
         }
-        Change::Port(settings) => link::set_port(index, settings),
+        Change::Port(settings) => link::set_bridge_port(index, settings),
+        Change::BondPort(settings) => link::set_bond_port(index, settings),
+        Change::AddVlans(vlans) => ports::add_vlans(index, vlans),
+        Change::DeleteVlans(vlans) => ports::delete_vlans(index, vlans),
         Change::Offload(limits) => link::set_offload(index, limits),
         Change::ProtoDown => link::set_protodown(index),
         Change::Dormant => link::set_dormant(index),
@@ -107,6 +117,7 @@ fn set_link(
         Change::BondOption(option, value) => link::change_bond_option(index, *option, *value),
         Change::BondLists(bond) => link::change_bond_lists(index, bond),
         Change::AddrGenMode(mode) => link::set_addr_gen_mode(index, *mode),
+        Change::Function(function, setting) => sriov::set(index, *function, *setting),
         Change::BondPrimary(port) => link::change_bond_primary(index, at(port)?),
     })
 }

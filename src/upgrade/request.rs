@@ -7,6 +7,7 @@ use crate::gateways::targets::VerifyTarget;
 use crate::kubelet::unit::UnitToPause;
 use crate::matching::Selection;
 use crate::model::{ConflictProbe, IfName, ProbeRate};
+use crate::plan::NicMode;
 use crate::runtime::RuntimeConfig;
 use crate::upgrade::condition::DriverVersion;
 
@@ -29,6 +30,8 @@ pub(crate) struct UpgradeRequest<'a> {
     pub pod_budget: Duration,
     /// How the restore probes an address before it adds it.
     pub conflict_probe: ConflictProbe,
+    /// What becomes of settings of NICs.
+    pub nic: NicMode,
     /// How many probes and announcements may leave in a second.
     pub probe_rate: Option<ProbeRate>,
     /// How long a gateway or target may take to answer.

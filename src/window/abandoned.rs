@@ -14,7 +14,7 @@ use crate::matching::Selection;
 use crate::model::problem::CheckCause;
 use crate::model::window::{Phase, PhaseName, WindowPod};
 use crate::model::{Loss, PodId, Problem, State, Window};
-use crate::plan::PodVerdict;
+use crate::plan::{NicMode, PodVerdict};
 use crate::records::contest::CNI_CACHE;
 use crate::records::fallback::Fallback;
 use crate::records::prepare::{RecordSource, SurveyRequest, prepare};
@@ -215,6 +215,7 @@ fn states(config: &RuntimeConfig, store: &Store) -> Result<PodStates, Refusal> {
         source: RecordSource::Checkpoints { generation: None },
         fallback: Fallback::GenerationsAndCache,
         with_daemons: false,
+        nic: NicMode::default(),
         parent: None,
         runtimes: config.clone(),
         cni_cache: CNI_CACHE.into(),

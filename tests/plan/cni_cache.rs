@@ -9,7 +9,7 @@ use base64::prelude::BASE64_STANDARD;
 use netfix::cni;
 use netfix::model::net::link::sysctl::Sysctls;
 use netfix::model::{IfName, Link, NetState, Partial};
-use netfix::plan::{self, DaemonState, HostLinks, Observed};
+use netfix::plan::{self, DaemonState, HostLinks, NicRules, Observed};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -61,6 +61,8 @@ fn planned(case: &Case) -> String {
         new_link: case.new_link.as_ref(),
         age: 0,
         daemons: DaemonState::Leave,
+        nic: NicRules::default(),
+        made: &[],
     };
     let plan = plan::pod(&wanted, &BTreeSet::new(), observed, &host);
     let steps = plan.steps.iter().map(|step| format!("{step}\n"));

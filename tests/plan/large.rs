@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use netfix::model::net::route::Position;
 use netfix::model::{Address, IfName, Link, LinkKind, NetState, Route, Rule};
 use netfix::plan::{
-    self, DaemonState, HostLinks, NetlinkStep, Observed, OrderedObject, Plan, Rewrite, Step,
+    self, DaemonState, HostLinks, NetlinkStep, NicRules, Observed, OrderedObject, Plan, Rewrite,
+    Step,
 };
 use serde_json::json;
 
@@ -100,6 +101,8 @@ fn planned(wanted: &NetState, state: &NetState) -> Plan {
         new_link: None,
         age: 0,
         daemons: DaemonState::Leave,
+        nic: NicRules::default(),
+        made: &[],
     };
     plan::pod(wanted, &BTreeSet::new(), observed, &HostLinks::default())
 }

@@ -1,6 +1,7 @@
 //! Loses every object of a case, one at a time, on the model kernel: the plan restores it.
 
 use netfix::model::net::address::Maker;
+use netfix::model::net::link::nic::{NicGroup, NicState, NicValue};
 use netfix::model::{IfName, Link, LinkKind, NetState, Parent, TrafficObject};
 
 use super::carried_out::{end, kernel, whole};
@@ -34,6 +35,8 @@ fn intact(mut case: Case) -> Case {
         .retain(|address| address.maker != Maker::Network);
     case.new_link = Some(known);
     case.with_daemons = true;
+    case.nic_settings = None;
+    case.irqs_are_balanced = false;
     case.age = 0;
     case.observed = case.wanted.clone();
     if let About::Pod { renamed, .. } = &mut case.about {
@@ -56,6 +59,25 @@ fn ours(case: &Case) -> Vec<&Link> {
     case.wanted.links.iter().filter(can_be_made).collect()
 }
 
+/// What a driver starts with: of each setting another value, and nothing of what is not set by itself.
+fn forgotten(nic: &NicState) -> NicState {
+    let mut nic = nic.clone();
+    nic.settings.retain(|group, _| !group.needs_carrier());
+    // How long interrupts wait a driver may choose itself.
+    let groups = nic.settings.iter_mut();
+    let groups = groups.filter(|(group, _)| **group != NicGroup::Coalesce);
+    for value in groups.flat_map(|(_, group)| group.values_mut()) {
+        match value {
+            NicValue::Flag(flag) => *flag = !*flag,
+            NicValue::Number(number) => *number += 1,
+            NicValue::Text(text) => text.push('!'),
+            NicValue::Numbers(_) => *value = NicValue::Numbers(Vec::new()),
+            NicValue::Texts(_) => *value = NicValue::Texts(Vec::new()),
+        }
+    }
+    nic
+}
+
 fn lose_link(kernel: &mut Kernel, link: &Link) {
     kernel.delete_link(&link.name);
     if link.kind == LinkKind::Physical {
@@ -64,6 +86,8 @@ fn lose_link(kernel: &mut Kernel, link: &Link) {
             .as_ref()
             .and_then(|hardware| hardware.permanent_mac);
         kernel.add_device(&link.name, link.hardware.clone(), mac);
+        let added = kernel.state.links.last_mut().expect("the device");
+        added.nic = link.nic.as_deref().map(|nic| Box::new(forgotten(nic)));
     }
 }
 

@@ -17,9 +17,10 @@ mod verdict;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use clap::ValueEnum;
 use netfix::model::net::link::sysctl::Sysctls;
 use netfix::model::{IfName, NetState, Problem};
-use netfix::plan::{self, DaemonState, HostLinks, Observed, Plan};
+use netfix::plan::{self, DaemonState, HostLinks, NicMode, NicRules, Observed, Plan};
 use serde::Deserialize;
 
 #[derive(Clone, Deserialize)]
@@ -36,6 +37,15 @@ struct Case {
     /// Whether what daemons own is restored too.
     #[serde(default)]
     with_daemons: bool,
+    /// `--nic-settings`.
+    #[serde(default)]
+    nic_settings: Option<String>,
+    /// Whether irqbalance runs.
+    #[serde(default)]
+    irqs_are_balanced: bool,
+    /// Links that this run made.
+    #[serde(default)]
+    made: Vec<IfName>,
     about: About,
 }
 
@@ -64,6 +74,16 @@ impl Case {
             } else {
                 DaemonState::Leave
             },
+            nic: NicRules {
+                mode: self
+                    .nic_settings
+                    .as_deref()
+                    .map_or(NicMode::default(), |word| {
+                        NicMode::from_str(word, false).expect("a word of --nic-settings")
+                    }),
+                irqs_are_balanced: self.irqs_are_balanced,
+            },
+            made: &self.made,
         };
         match &self.about {
             About::Host { devices } => plan::host(&self.wanted, observed, devices),

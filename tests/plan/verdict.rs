@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use netfix::model::{IfName, Loss, NetState};
-use netfix::plan::{self, DaemonState, HostLinks, Observed, PodVerdict};
+use netfix::plan::{self, DaemonState, HostLinks, NicRules, Observed, PodVerdict};
 use serde::Deserialize;
 
 use crate::cases;
@@ -28,6 +28,8 @@ fn verdict(case: &Case) -> String {
         new_link: None,
         age: 0,
         daemons: DaemonState::Leave,
+        nic: NicRules::default(),
+        made: &[],
     };
     let links = HostLinks {
         present: case.present.clone(),

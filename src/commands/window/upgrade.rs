@@ -99,6 +99,7 @@ fn request(args: &UpgradeArgs) -> Result<UpgradeRequest<'_>, Refusal> {
         pod_budget: args.pod_budget,
         conflict_probe: args.probe.mode(),
         probe_rate: args.probe.rate.probe_rate,
+        nic: args.nic.nic_settings,
         timeout: args.timeout,
         targets: args.targets.all(),
         settle: args.settle,

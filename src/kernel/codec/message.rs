@@ -1,4 +1,5 @@
-//! The messages of rtnetlink: those of netlink-packet-route, and those about nexthop objects, which it lacks.
+//! The messages of rtnetlink: those of netlink-packet-route, and those about nexthop objects and multicast groups of bridges, which
+//! it lacks.
 
 use netlink_packet_core::{
     DecodeError, DefaultNla, Emitable, NetlinkDeserializable, NetlinkHeader, NetlinkSerializable,
@@ -13,7 +14,25 @@ pub enum Message {
     Route(RouteNetlinkMessage),
     /// One about a nexthop object.
     Nexthop(NexthopMessage),
+    /// One about multicast groups of a bridge.
+    Mdb(MdbMessage),
 }
+
+/// A message about multicast groups (`struct br_port_msg`, linux/if_bridge.h).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MdbMessage {
+    /// `RTM_NEWMDB`, `RTM_DELMDB` or `RTM_GETMDB`.
+    pub kind: u16,
+    /// The bridge.
+    pub index: u32,
+    /// `MDBA_*`.
+    pub attributes: Vec<DefaultNla>,
+}
+
+/// The types of [`MdbMessage`] (linux/rtnetlink.h). The answer to a dump has that of the request.
+pub const RTM_NEWMDB: u16 = 84;
+pub const RTM_DELMDB: u16 = 85;
+pub const RTM_GETMDB: u16 = 86;
 
 /// A message about a nexthop object (`struct nhmsg`, linux/nexthop.h).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +53,7 @@ pub struct NexthopMessage {
 pub const RTM_NEWNEXTHOP: u16 = 104;
 pub const RTM_DELNEXTHOP: u16 = 105;
 pub const RTM_GETNEXTHOP: u16 = 106;
-/// The size of `struct nhmsg` in bytes.
+/// The size of `struct nhmsg` in bytes, and of `struct br_port_msg` with its padding.
 const HEADER: usize = 8;
 
 /// One request: a message and its `NLM_F_*` flags; `NLM_F_REQUEST` is added.
@@ -72,11 +91,18 @@ impl From<NexthopMessage> for Message {
     }
 }
 
+impl From<MdbMessage> for Message {
+    fn from(message: MdbMessage) -> Self {
+        Self::Mdb(message)
+    }
+}
+
 impl NetlinkSerializable for Message {
     fn message_type(&self) -> u16 {
         match self {
             Self::Route(message) => message.message_type(),
             Self::Nexthop(message) => message.kind,
+            Self::Mdb(message) => message.kind,
         }
     }
 
@@ -84,6 +110,7 @@ impl NetlinkSerializable for Message {
         match self {
             Self::Route(message) => NetlinkSerializable::buffer_len(message),
             Self::Nexthop(message) => HEADER + message.attributes.as_slice().buffer_len(),
+            Self::Mdb(message) => HEADER + message.attributes.as_slice().buffer_len(),
         }
     }
 
@@ -96,9 +123,18 @@ impl NetlinkSerializable for Message {
                 header[4..].copy_from_slice(&message.flags.to_ne_bytes());
                 message.attributes.as_slice().emit(attributes);
             }
+            Self::Mdb(message) => {
+                let (header, attributes) = buffer.split_at_mut(HEADER);
+                header[..4].copy_from_slice(&[AF_BRIDGE, 0, 0, 0]);
+                header[4..].copy_from_slice(&message.index.to_ne_bytes());
+                message.attributes.as_slice().emit(attributes);
+            }
         }
     }
 }
+
+/// `PF_BRIDGE` (linux/socket.h).
+const AF_BRIDGE: u8 = 7;
 
 impl NetlinkDeserializable for Message {
     type Error = DecodeError;
@@ -107,6 +143,9 @@ impl NetlinkDeserializable for Message {
         match header.message_type {
             kind @ (RTM_NEWNEXTHOP | RTM_DELNEXTHOP) => {
                 NexthopMessage::parse(kind, payload).map(Self::Nexthop)
+            }
+            kind @ (RTM_NEWMDB | RTM_DELMDB | RTM_GETMDB) => {
+                MdbMessage::parse(kind, payload).map(Self::Mdb)
             }
             _ => RouteNetlinkMessage::deserialize(header, payload).map(Self::Route),
         }
@@ -120,16 +159,34 @@ impl NexthopMessage {
         else {
             return Err(DecodeError::from("a nexthop message without its header"));
         };
-        let attributes = NlasIterator::new(attributes).map(|attribute| {
-            let attribute = attribute?;
-            DefaultNla::parse(&attribute)
-        });
         Ok(Self {
             kind,
             family,
             protocol,
             flags: u32::from_ne_bytes([a, b, c, d]),
-            attributes: attributes.collect::<Result<_, DecodeError>>()?,
+            attributes: raw_attributes(attributes)?,
         })
     }
+}
+
+impl MdbMessage {
+    fn parse(kind: u16, payload: &[u8]) -> Result<Self, DecodeError> {
+        let Some((&[_family, _, _, _, a, b, c, d], attributes)) =
+            payload.split_first_chunk::<HEADER>()
+        else {
+            return Err(DecodeError::from("a multicast message without its header"));
+        };
+        Ok(Self {
+            kind,
+            index: u32::from_ne_bytes([a, b, c, d]),
+            attributes: raw_attributes(attributes)?,
+        })
+    }
+}
+
+fn raw_attributes(bytes: &[u8]) -> Result<Vec<DefaultNla>, DecodeError> {
+    let attributes = NlasIterator::new(bytes);
+    attributes
+        .map(|attribute| DefaultNla::parse(&attribute?))
+        .collect()
 }

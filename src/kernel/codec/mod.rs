@@ -11,7 +11,7 @@ use netlink_packet_route::RouteNetlinkMessage;
 use nix::errno::Errno;
 
 use crate::kernel::Error;
-use crate::kernel::codec::message::{Message, NexthopMessage};
+use crate::kernel::codec::message::{MdbMessage, Message, NexthopMessage};
 use crate::kernel::error::errno;
 
 /// The objects of a dump.
@@ -20,6 +20,8 @@ pub struct Dump {
     pub objects: Vec<RouteNetlinkMessage>,
     /// Nexthop objects.
     pub nexthops: Vec<NexthopMessage>,
+    /// Multicast groups of bridges.
+    pub groups: Vec<MdbMessage>,
     /// Objects that could not be decoded.
     pub undecodable: Vec<Undecodable>,
     /// Whether the kernel came no further than to an object that no datagram of a dump can hold. It then ends the dump with
@@ -96,6 +98,7 @@ pub(crate) fn decode_dump(bytes: &[u8]) -> Result<Dump, Error> {
         match payload {
             NetlinkPayload::InnerMessage(Message::Route(object)) => dump.objects.push(object),
             NetlinkPayload::InnerMessage(Message::Nexthop(object)) => dump.nexthops.push(object),
+            NetlinkPayload::InnerMessage(Message::Mdb(object)) => dump.groups.push(object),
             NetlinkPayload::Done(done) if errno(done.code) == Errno::EMSGSIZE => dump.is_cut = true,
             NetlinkPayload::Done(done) if done.code < 0 => return Err(errno(done.code).into()),
             NetlinkPayload::Error(error) if error.code.is_some() => {

@@ -64,6 +64,12 @@ impl Nested {
         word(self.get(number)?, 0)
     }
 
+    /// The numbers of all attributes with their values, in their order.
+    pub fn iter(&self) -> impl Iterator<Item = (u16, &[u8])> {
+        let all = self.0.iter();
+        all.map(|(kind, value)| (kind & NUMBER, value.as_slice()))
+    }
+
     /// All values, in their order.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut Vec<u8>> {
         self.0.iter_mut().map(|(_, value)| value)

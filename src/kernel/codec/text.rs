@@ -29,6 +29,8 @@ const TRAFFIC: [u16; 16] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 1
 
 const IFLA_IFNAME: u16 = 3;
 const IFLA_IFALIAS: u16 = 20;
+/// netlink-packet-route reads "not reported" (all bits set) as "on".
+pub(crate) const IFLA_VFINFO_LIST: u16 = 22;
 pub(crate) const IFLA_AF_SPEC: u16 = 26;
 const IFLA_PROP_LIST: u16 = 52;
 const IFLA_ALT_IFNAME: u16 = 53;
@@ -48,7 +50,13 @@ pub(crate) fn with_raw_texts(message: &[u8]) -> Cow<'_, [u8]> {
     let kind = message.get(4..6).map(|kind| [kind[0], kind[1]]);
     let (header, texts, unread): (usize, &[u16], &[u16]) = match kind.map(u16::from_ne_bytes) {
         Some(libc::RTM_NEWLINK | libc::RTM_DELLINK) => {
-            const RAW: [u16; 4] = [IFLA_IFNAME, IFLA_IFALIAS, IFLA_AF_SPEC, IFLA_ALT_IFNAME];
+            const RAW: [u16; 5] = [
+                IFLA_IFNAME,
+                IFLA_IFALIAS,
+                IFLA_VFINFO_LIST,
+                IFLA_AF_SPEC,
+                IFLA_ALT_IFNAME,
+            ];
             (LINK_HEADER, &RAW, &UNREAD)
         }
         Some(libc::RTM_NEWADDR | libc::RTM_DELADDR) => (ADDRESS_HEADER, &[IFA_LABEL], &[]),

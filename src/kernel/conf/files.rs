@@ -1,5 +1,6 @@
 //! The files of one folder of `/proc/sys` or sysfs: each holds one value as text.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -48,6 +49,11 @@ impl Files {
     pub(crate) fn open_to_write(&self, path: &str) -> nix::Result<File> {
         let flags = OFlag::O_WRONLY | OFlag::O_CLOEXEC;
         fcntl::openat(&self.0, path, flags, Mode::empty()).map(File::from)
+    }
+
+    /// What a symbolic link of this path leads to.
+    pub(crate) fn target(&self, path: &str) -> Option<OsString> {
+        fcntl::readlinkat(&self.0, path).ok()
     }
 
     /// The text of a file, trimmed and handed to `parse`; `None` as well where it cannot be read. For `/proc/sys` the kernel

@@ -22,7 +22,8 @@ pub(crate) use write::set;
 
 use crate::kernel::Errno;
 use crate::kernel::ethtool::read::Reader;
-use crate::model::{Link, LinkKind, NetState};
+use crate::model::net::link::nic::NicState;
+use crate::model::{IfName, Link, LinkKind, NetState};
 
 /// Why a setting was not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -56,6 +57,11 @@ pub(crate) fn complete(state: &mut NetState) {
         link.nic = nic.map(Box::new);
         unsupported.extend(unreadable);
     }
+}
+
+/// What is set on a device of the calling thread's namespace.
+pub(crate) fn of_device(name: &IfName) -> Option<NicState> {
+    Reader::open_here().read(name).0
 }
 
 #[cfg(test)]

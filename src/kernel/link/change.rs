@@ -6,8 +6,8 @@ use std::os::fd::RawFd;
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
-    AfSpecInet6, AfSpecUnspec, InfoBond, InfoBridgePort, InfoData, InfoKind, InfoPortData,
-    InfoPortKind, LinkAttribute, LinkFlags, LinkInfo, LinkMessage, LinkMode,
+    AfSpecInet6, AfSpecUnspec, InfoBond, InfoBondPort, InfoBridgePort, InfoData, InfoKind,
+    InfoPortData, InfoPortKind, LinkAttribute, LinkFlags, LinkInfo, LinkMessage, LinkMode,
 };
 use rtnetlink::{LinkBond, LinkMessageBuilder, LinkUnspec};
 
@@ -184,13 +184,21 @@ fn set_ipv6(index: u32, part: AfSpecInet6) -> Request {
 }
 
 /// `bridge link set`: settings of a port of a bridge.
-pub fn set_port(index: u32, settings: &[RawAttribute]) -> Request {
+pub fn set_bridge_port(index: u32, settings: &[RawAttribute]) -> Request {
     let settings = settings.iter().map(|raw| text::restored(raw, 0));
     let data = InfoPortData::BridgePort(settings.map(InfoBridgePort::Other).collect());
-    let infos = vec![
-        LinkInfo::PortKind(InfoPortKind::Bridge),
-        LinkInfo::PortData(data),
-    ];
+    set_port(index, InfoPortKind::Bridge, data)
+}
+
+/// `ip link set type bond_slave`: settings of a port of a bond.
+pub fn set_bond_port(index: u32, settings: &[RawAttribute]) -> Request {
+    let settings = settings.iter().map(|raw| text::restored(raw, 0));
+    let data = InfoPortData::BondPort(settings.map(InfoBondPort::Other).collect());
+    set_port(index, InfoPortKind::Bond, data)
+}
+
+fn set_port(index: u32, kind: InfoPortKind, data: InfoPortData) -> Request {
+    let infos = vec![LinkInfo::PortKind(kind), LinkInfo::PortData(data)];
     let message = message(index, vec![LinkAttribute::LinkInfo(infos)]);
     // RTM_NEWLINK without CREATE: RTM_SETLINK ignores the data of a port.
     Request::new(RouteNetlinkMessage::NewLink(message), 0)

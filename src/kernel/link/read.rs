@@ -1,10 +1,10 @@
 //! Reading links: from the kernel's messages to the model.
 
-use netlink_packet_core::{NlasIterator, Parseable, ParseableParametrized};
+use netlink_packet_core::{Nla, NlasIterator, Parseable, ParseableParametrized};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
-    InfoBridge, InfoBridgePort, InfoData, InfoKind, InfoPortData, LinkAttribute, LinkFlags,
-    LinkInfo, LinkLayerType, LinkMessage, LinkMode, LinkXdp, State, XdpAttached,
+    InfoBridge, InfoData, InfoKind, InfoPortData, LinkAttribute, LinkFlags, LinkInfo,
+    LinkLayerType, LinkMessage, LinkMode, LinkXdp, State, XdpAttached,
 };
 
 use super::kind;
@@ -13,8 +13,8 @@ use crate::kernel::codec::text::LinkText;
 use crate::kernel::conf::devconf;
 use crate::kernel::link::bond;
 use crate::kernel::{Errno, Error, Socket};
-use crate::model::fidelity::BRIDGE_PORT;
-use crate::model::net::link::{Flags, OffloadLimit, Queues};
+use crate::model::fidelity::{AttributeTable, BOND_PORT, BRIDGE_PORT};
+use crate::model::net::link::{Flags, OffloadLimit, Queues, VlanId};
 use crate::model::net::raw::RawAttribute;
 use crate::model::net::traffic::LostTraffic;
 use crate::model::{IfName, Link, LinkKind, Mac};
@@ -206,6 +206,18 @@ impl RawLink {
         }
     }
 
+    fn take_bridge(&mut self, infos: &[InfoBridge]) {
+        for info in infos {
+            match info {
+                InfoBridge::VlanFiltering(is_on) => self.link.vlan_filtering = *is_on,
+                InfoBridge::VlanDefaultPvid(id) => {
+                    self.link.default_pvid = VlanId::try_from(*id).ok().filter(|_| *id != 0);
+                }
+                _ => {}
+            }
+        }
+    }
+
     fn take_infos(&mut self, infos: Vec<LinkInfo>) {
         for info in infos {
             let kind = match info {
@@ -218,7 +230,7 @@ impl RawLink {
                     Ok(LinkKind::Bond(parsed))
                 }
                 LinkInfo::Data(InfoData::Bridge(infos)) => {
-                    self.link.vlan_filtering = infos.contains(&InfoBridge::VlanFiltering(true));
+                    self.take_bridge(&infos);
                     continue;
                 }
                 LinkInfo::Data(data) => match kind::parse(&data) {
@@ -226,7 +238,11 @@ impl RawLink {
                     None => continue,
                 },
                 LinkInfo::PortData(InfoPortData::BridgePort(infos)) => {
-                    self.link.port = port_settings(&infos);
+                    self.link.port = port_settings(&infos, &BRIDGE_PORT);
+                    continue;
+                }
+                LinkInfo::PortData(InfoPortData::BondPort(infos)) => {
+                    self.link.port = port_settings(&infos, &BOND_PORT);
                     continue;
                 }
                 _ => continue,
@@ -239,11 +255,11 @@ impl RawLink {
     }
 }
 
-fn port_settings(infos: &[InfoBridgePort]) -> Vec<RawAttribute> {
+fn port_settings(infos: &[impl Nla], table: &AttributeTable) -> Vec<RawAttribute> {
     let mut settings: Vec<_> = infos
         .iter()
         .map(text::stored)
-        .filter(|raw| BRIDGE_PORT.is_sent_back(raw.number))
+        .filter(|raw| table.is_sent_back(raw.number))
         .collect();
     settings.sort_by_key(|raw| raw.number);
     settings

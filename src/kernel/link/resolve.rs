@@ -20,8 +20,12 @@ pub(in crate::kernel) fn resolve(raw: RawLink, names: &Names, host: Option<HostV
         has_hardware,
         flaws: _,
     } = raw;
-    let parent = parent.filter(|_| !PAIRS.contains(&link.kind.name()));
-    link.parent = parent.map(|index| find_parent(index, parent_netns, names, host));
+    let lower = parent.map(|index| find_parent(index, parent_netns, names, host));
+    if PAIRS.contains(&link.kind.name()) {
+        link.peer = lower;
+    } else {
+        link.parent = lower;
+    }
     link.master = master.and_then(|index| names.get(&index).cloned());
     if let LinkKind::Bond(bond) = &mut link.kind {
         bond.primary = primary.and_then(|index| names.get(&index).cloned());

@@ -187,11 +187,32 @@ pub const BOND: AttributeTable = AttributeTable {
     ],
 };
 
+/// `IFLA_BOND_SLAVE_*`. What is sent back has its word in ip-link(8).
+pub const BOND_PORT: AttributeTable = AttributeTable {
+    title: "Ports of bonds",
+    source: "`IFLA_BOND_SLAVE_*` in `IFLA_INFO_SLAVE_DATA`; settings have the words of ip-link(8)",
+    rows: &[
+        row(1, "IFLA_BOND_SLAVE_STATE", State, ""),
+        row(2, "IFLA_BOND_SLAVE_MII_STATUS", State, ""),
+        row(3, "IFLA_BOND_SLAVE_LINK_FAILURE_COUNT", State, ""),
+        row(4, "IFLA_BOND_SLAVE_PERM_HWADDR", State, ""),
+        row(5, "queue_id", SentBack, "fidelity/bridged"),
+        row(6, "IFLA_BOND_SLAVE_AD_AGGREGATOR_ID", State, ""),
+        row(7, "IFLA_BOND_SLAVE_AD_ACTOR_OPER_PORT_STATE", State, ""),
+        row(8, "IFLA_BOND_SLAVE_AD_PARTNER_OPER_PORT_STATE", State, ""),
+        row(9, "prio", SentBack, "fidelity/bridged").since("6.0"),
+        row(10, "actor_port_prio", SentBack, "fidelity/bridged").since("6.18"),
+        row(11, "IFLA_BOND_SLAVE_AD_CHURN_ACTOR_STATE", State, "").since("7.0"),
+        row(12, "IFLA_BOND_SLAVE_AD_CHURN_PARTNER_STATE", State, "").since("7.0"),
+    ],
+};
+
 /// `IFLA_BRPORT_*`. What is sent back has its word in bridge(8).
 pub const BRIDGE_PORT: AttributeTable = AttributeTable {
     title: "Ports of bridges",
-    source: "`IFLA_BRPORT_*` in `IFLA_INFO_SLAVE_DATA`; settings have the words of bridge(8). A port of a bridge with VLAN \
-             filtering, and one with forwarding entries that were added (`bridge fdb`), are named at the snapshot",
+    source: "`IFLA_BRPORT_*` in `IFLA_INFO_SLAVE_DATA`; settings have the words of bridge(8). Its VLANs (`IFLA_BRIDGE_VLAN_INFO`, \
+             `bridge vlan`), forwarding entries (`bridge fdb`) and multicast groups (`MDBA_MDB_ENTRY`, `bridge mdb`) are restored \
+             with it; VLANs of tunnels (`IFLA_BRIDGE_VLAN_TUNNEL_INFO`) and groups with a list of sources are named at the snapshot",
     rows: &[
         row(1, "IFLA_BRPORT_STATE", State, ""),
         row(2, "priority", SentBack, "fidelity/ports"),

@@ -7,18 +7,19 @@ mod other;
 mod route;
 
 pub use attribute::{Attribute, AttributeTable, Treatment};
-pub use link::{BOND, BRIDGE_PORT, INET6, IPVLAN, LINK, LINK_INFO, MACVLAN, VLAN};
+pub use link::{BOND, BOND_PORT, BRIDGE_PORT, INET6, IPVLAN, LINK, LINK_INFO, MACVLAN, VLAN};
 pub use other::{ADDRESS, NEIGHBOUR, NEXTHOP, RESILIENT, RULE, TRAFFIC};
 pub use route::{HOP, METRIC, ROUTE};
 
 /// Every table.
-pub const TABLES: [&AttributeTable; 17] = [
+pub const TABLES: [&AttributeTable; 18] = [
     &LINK,
     &LINK_INFO,
     &MACVLAN,
     &IPVLAN,
     &VLAN,
     &BOND,
+    &BOND_PORT,
     &BRIDGE_PORT,
     &INET6,
     &ADDRESS,

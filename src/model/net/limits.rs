@@ -39,6 +39,10 @@ pub(crate) const TRAFFIC_ATTRIBUTES: usize = 32;
 pub(crate) const SOCKETS: usize = 4096;
 /// Forwarding entries of a link: more are neither recorded nor restored.
 pub(crate) const FORWARDING: usize = 1 << 16;
+/// Multicast groups of a port of a bridge: more are neither recorded nor restored.
+pub(crate) const GROUPS: usize = 1 << 16;
+/// VLANs of a port of a bridge.
+const VLANS: usize = 4094;
 /// Entries of a table that spreads packets over queues: drivers have 128 to 2048.
 pub(crate) const RSS_TABLE: usize = 1 << 16;
 /// Virtual functions of a device (`TotalVFs` has 16 bits; devices have up to 256).
@@ -65,6 +69,15 @@ where
     Err(D::Error::custom(format!(
         "{count} items, and the kernel takes at most {most}"
     )))
+}
+
+/// The VLANs of a port of a bridge, which an old file lacks.
+pub(crate) fn vlans<'de, D, T>(deserializer: D) -> Result<Option<Vec<T>>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    at_most::<VLANS, D, T>(deserializer).map(Some)
 }
 
 /// The text of `IFLA_IFALIAS`.

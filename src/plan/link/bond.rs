@@ -1,6 +1,8 @@
 //! The steps for the options and the ports of a bond.
 
+use super::port;
 use crate::model::net::link::bond::Bond;
+use crate::model::net::raw::RawAttribute;
 use crate::model::problem::ConflictCause;
 use crate::model::{IfName, Indexed, Link, LinkKind};
 use crate::plan::{Change, HostLinks, Plan, Step};
@@ -61,15 +63,20 @@ fn ports(
     host: &HostLinks,
     plan: &mut Plan,
 ) {
-    for port in &state.state.links {
-        if port.master.as_ref() != Some(bond) || !host.present.contains(&port.name) {
+    for recorded in &state.state.links {
+        if recorded.master.as_ref() != Some(bond) || !host.present.contains(&recorded.name) {
             continue;
         }
-        let Some(now) = present.link(&host.name_now(&port.name)) else {
+        let Some(now) = present.link(&host.name_now(&recorded.name)) else {
             continue;
         };
         match &now.master {
-            Some(master) if master == bond => {}
+            Some(master) if master == bond => {
+                let settings = port::settings(recorded, now);
+                if !settings.is_empty() {
+                    plan.push(Step::set(&now.name, Change::BondPort(settings)));
+                }
+            }
             Some(other) => {
                 let (now_is, then) = (other.clone(), bond.clone());
                 let cause = ConflictCause::OtherMaster { now: now_is, then };
@@ -80,6 +87,12 @@ fn ports(
                     plan.push(Step::set(&now.name, Change::Down));
                 }
                 plan.push(Step::set(&now.name, Change::Master(bond.clone())));
+                // A new port has zeros.
+                let differs = |raw: &&RawAttribute| raw.value.iter().any(|byte| *byte != 0);
+                let settings: Vec<_> = recorded.port.iter().filter(differs).cloned().collect();
+                if !settings.is_empty() {
+                    plan.push(Step::set(&now.name, Change::BondPort(settings)));
+                }
             }
         }
     }

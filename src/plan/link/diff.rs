@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::ipv6::{self, ADDR_GEN_MODE, DISABLE_IPV6};
 use crate::model::net::link::Flags;
 use crate::model::net::link::sysctl::{Folder, SysctlKey};
-use crate::model::problem::{ConflictCause, PlanCause};
+use crate::model::problem::ConflictCause;
 use crate::model::{IfName, Indexed, Link, LinkKind, Mac, Parent, Problem};
 use crate::plan::{Change, NetlinkStep, Plan, Step};
 
@@ -194,68 +194,6 @@ pub(crate) fn is_bond_port(link: &Link, state: &Indexed<'_>) -> bool {
     master.is_some_and(|master| matches!(master.kind, LinkKind::Bond(_)))
 }
 
-/// The recorded master, unless it is a bond, which takes its ports itself.
-fn master_but_bond<'l>(wanted: &'l Link, state: &Indexed<'_>) -> Option<&'l IfName> {
-    let master = wanted.master.as_ref();
-    master.filter(|_| !is_bond_port(wanted, state))
-}
-
-/// What is wrong if the link cannot become a port of its former master again.
-pub(super) fn lost_master(
-    wanted: &Link,
-    now: Option<&Link>,
-    state: &Indexed<'_>,
-    present: &Indexed<'_>,
-) -> Option<Problem> {
-    let then = master_but_bond(wanted, state)?;
-    match now.and_then(|now| now.master.as_ref()) {
-        Some(now) if now == then => None,
-        Some(now) => {
-            let (now, then) = (now.clone(), then.clone());
-            Some(ConflictCause::OtherMaster { now, then }.error(&wanted.name))
-        }
-        None if can_join(then, state, present) => None,
-        None => {
-            let master = then.clone();
-            Some(PlanCause::MasterLost { master }.error(&wanted.name))
-        }
-    }
-}
-
-/// Whether the master is still there, and netfix can add a port to it.
-fn can_join(master: &IfName, state: &Indexed<'_>, present: &Indexed<'_>) -> bool {
-    let takes_ports = |link: Option<&Link>| link.is_some_and(Link::takes_ports);
-    takes_ports(state.link(master)) && takes_ports(present.link(master))
-}
-
-/// The steps that make the link a port of its bridge or VRF again, with its settings there.
-pub(crate) fn port(
-    wanted: &Link,
-    now: &Link,
-    state: &Indexed<'_>,
-    present: &Indexed<'_>,
-    plan: &mut Plan,
-) {
-    let Some(master) = master_but_bond(wanted, state) else {
-        return;
-    };
-    if now.master.is_none() && can_join(master, state, present) {
-        let change = Change::Master(master.clone());
-        plan.push(Step::set(&now.name, change));
-    } else if now.master.as_ref() == Some(master) {
-        let known: BTreeSet<u16> = now.port.iter().map(|raw| raw.number).collect();
-        let settings: Vec<_> = wanted
-            .port
-            .iter()
-            .filter(|raw| known.contains(&raw.number) && !now.port.contains(raw))
-            .cloned()
-            .collect();
-        if !settings.is_empty() {
-            plan.push(Step::set(&now.name, Change::Port(settings)));
-        }
-    }
-}
-
 /// Another link with the name of the stored one, which netfix must not change.
 pub(crate) fn conflict(wanted: &Link, now: &Link) -> Option<Problem> {
     let words = |kind: &LinkKind| match kind {
@@ -292,17 +230,31 @@ pub(crate) fn closure(below: BTreeSet<IfName>, links: &[Link]) -> BTreeSet<IfNam
     }
 }
 
-/// Whether `lower` is the parent or a port of `upper`.
+/// Whether `lower` is the parent or a port of `upper`, or the device that `upper` is a virtual function of.
 pub(crate) fn is_above(upper: &Link, lower: &Link) -> bool {
     matches!(&upper.parent, Some(Parent::Own(parent)) if *parent == lower.name)
         || (matches!(upper.kind, LinkKind::Bond(_)) && lower.master.as_ref() == Some(&upper.name))
+        || is_function_of(upper, lower)
 }
 
-/// Whether a link has one of `below` as its parent, or as its port if it is a bond.
+/// Whether `upper` is a virtual function of `lower`.
+fn is_function_of(upper: &Link, lower: &Link) -> bool {
+    let both = upper.hardware.as_ref().zip(lower.hardware.as_ref());
+    both.is_some_and(|(upper, lower)| upper.is_function_of(lower))
+}
+
+/// Whether a link has one of `below` as its parent, as its port if it is a bond, or as the device that it is a function of.
 fn is_above_one(link: &Link, below: &BTreeSet<IfName>, links: &[Link]) -> bool {
     let is_on_parent = matches!(&link.parent, Some(Parent::Own(parent)) if below.contains(parent));
     let is_bond = matches!(link.kind, LinkKind::Bond(_));
     let is_port =
         |port: &Link| port.master.as_ref() == Some(&link.name) && below.contains(&port.name);
-    is_on_parent || (is_bond && links.iter().any(is_port))
+    let is_function = link
+        .hardware
+        .as_ref()
+        .is_some_and(|own| own.function.is_some());
+    let is_device = |one: &Link| below.contains(&one.name) && is_function_of(link, one);
+    is_on_parent
+        || (is_bond && links.iter().any(is_port))
+        || (is_function && links.iter().any(is_device))
 }

@@ -4,6 +4,9 @@ mod bond;
 pub(crate) mod diff;
 mod fdb;
 pub(crate) mod ipv6;
+pub(crate) mod nic;
+pub(crate) mod port;
+pub(crate) mod sriov;
 
 use std::borrow::Cow;
 
@@ -53,6 +56,9 @@ impl<'a> LinkPlanner<'a> {
             altnames: Vec::new(),
             group: 0,
             master: None,
+            port: Vec::new(),
+            vlans: None,
+            mdb: Vec::new(),
             broadcast: None,
             groups: Vec::new(),
             protodown: false,
@@ -70,7 +76,7 @@ impl<'a> LinkPlanner<'a> {
     /// Reports what no step restores: the place in a team or another master, and some of the traffic control. `now` is `None`
     /// for a missing link.
     pub(super) fn cannot_restore(&mut self, wanted: &Link, now: Option<&Link>) {
-        let lost = diff::lost_master(wanted, now, &self.wanted, &self.now);
+        let lost = port::lost_master(wanted, now, &self.wanted, &self.now);
         self.plan.problems.extend(lost);
         traffic::cannot_restore(wanted, now, &mut self.plan);
     }
@@ -80,6 +86,8 @@ impl<'a> LinkPlanner<'a> {
     pub(super) fn settle(&mut self, wanted: &Link, now: &Link, ports: Option<&HostLinks>) {
         let (state, present) = (&self.wanted, &self.now);
         let plan = &mut self.plan;
+        // Before all else: many drivers reset the link, and some their limits of the MTU.
+        nic::steps(wanted, now, &self.observed, plan);
         // The MTU comes before the sysctls: with a large enough one, a link gets IPv6 and the settings of a new link.
         diff::attributes(wanted, now, state, present, plan);
         let now = &*if diff::decides_mtu(wanted, now, state) {
@@ -87,7 +95,9 @@ impl<'a> LinkPlanner<'a> {
         } else {
             Cow::Borrowed(now)
         };
-        diff::port(wanted, now, state, present, plan);
+        // An operator that finds virtual functions of a device that is down, or has a smaller MTU, drains the node.
+        sriov::make(wanted, now, plan);
+        port::steps(wanted, now, state, present, plan);
         fdb::steps(wanted, now, self.observed.daemons, plan);
         diff::kind_data(wanted, now, plan);
         diff::sysctls(wanted, now, state, plan);
@@ -97,5 +107,7 @@ impl<'a> LinkPlanner<'a> {
         }
         // Last, because the kernel uses most settings only when a link goes up.
         ipv6::up(wanted, now, state, plan);
+        // A driver that is bound while the device is down gives the function a random MAC.
+        sriov::bind(wanted, now, state, present, plan);
     }
 }

@@ -1,6 +1,8 @@
 //! The steps of a plan, each one change of one object, by what carries it out: netlink messages, a file, or an ioctl.
 
 mod netlink;
+mod nic;
+mod sriov;
 mod text;
 
 use crate::model::net::link::sysctl::{Folder, SysctlKey, Sysctls};
@@ -8,7 +10,11 @@ use crate::model::net::link::sysfs::{SysfsKey, SysfsValue};
 use crate::model::problem::Object;
 use crate::model::{Address, IfName, Link, Mac};
 
+pub use sriov::{SriovChange, SriovStep};
+
 pub use netlink::{Change, NetlinkStep, OrderedObject, Rewrite};
+pub use nic::NicStep;
+pub(crate) use nic::setting;
 
 /// One change.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -39,6 +45,8 @@ pub enum Step {
         /// The value to write.
         value: SysfsValue,
     },
+    /// Makes virtual functions or binds their drivers, in `/sys/bus/pci`.
+    Sriov(SriovStep),
     /// Joins link-layer groups, by ioctl.
     JoinGroups {
         /// The interface.
@@ -46,6 +54,8 @@ pub enum Step {
         /// The groups.
         groups: Vec<Mac>,
     },
+    /// Sets a setting of a NIC.
+    Nic(NicStep),
 }
 
 impl Step {
@@ -69,7 +79,9 @@ impl Step {
             Self::AddLink(_)
             | Self::Sysctl { .. }
             | Self::Sysfs { .. }
-            | Self::JoinGroups { .. } => None,
+            | Self::JoinGroups { .. }
+            | Self::Sriov(_)
+            | Self::Nic(_) => None,
         }
     }
 
@@ -102,9 +114,11 @@ impl Step {
         match self {
             Self::AddLink(link) => vec![&link.name],
             Self::Netlink(step) => step.devs(),
+            Self::Sriov(step) => vec![&step.dev],
             Self::Sysctl { dev, .. } | Self::Sysfs { dev, .. } | Self::JoinGroups { dev, .. } => {
                 vec![dev]
             }
+            Self::Nic(step) => vec![&step.dev],
         }
     }
 }
@@ -112,6 +126,18 @@ impl Step {
 impl From<NetlinkStep> for Step {
     fn from(step: NetlinkStep) -> Self {
         Self::Netlink(step)
+    }
+}
+
+impl From<NicStep> for Step {
+    fn from(step: NicStep) -> Self {
+        Self::Nic(step)
+    }
+}
+
+impl From<SriovStep> for Step {
+    fn from(step: SriovStep) -> Self {
+        Self::Sriov(step)
     }
 }
 

@@ -4,6 +4,8 @@ use std::net::Ipv6Addr;
 
 use crate::model::net::link::bond::{Bond, BondOption};
 use crate::model::net::link::fdb::FdbEntry;
+use crate::model::net::link::function::FunctionSetting;
+use crate::model::net::link::port::{MdbEntry, PortVlans};
 use crate::model::net::link::{Flags, OffloadLimit};
 use crate::model::net::raw::RawAttribute;
 use crate::model::net::route::Position;
@@ -50,6 +52,15 @@ pub enum NetlinkStep {
     },
     /// Adds a permanent or proxy neighbour.
     AddNeighbour(Neighbour),
+    /// Adds a multicast group to a port of a bridge.
+    AddGroup {
+        /// The bridge.
+        bridge: IfName,
+        /// The port.
+        port: IfName,
+        /// The group.
+        entry: MdbEntry,
+    },
     /// Adds a route.
     AddRoute {
         /// The route.
@@ -93,6 +104,7 @@ impl NetlinkStep {
             | Self::ChangeTraffic { dev, .. } => vec![dev],
             Self::AddAddress(address) | Self::ChangeAddress(address) => vec![&address.dev],
             Self::AddNeighbour(neighbour) => vec![&neighbour.dev],
+            Self::AddGroup { port, .. } => vec![port],
             Self::AddRoute { route, .. } | Self::ChangeRoute(route) | Self::DeleteRoute(route) => {
                 route.devs()
             }
@@ -145,6 +157,8 @@ pub enum Change {
     Down,
     /// Hardware address.
     Mac(Mac),
+    /// Another name.
+    Name(IfName),
     /// Link-layer broadcast address.
     Broadcast(Mac),
     /// MTU in bytes.
@@ -163,6 +177,12 @@ pub enum Change {
     Master(IfName),
     /// Settings of a port of a bridge.
     Port(Vec<RawAttribute>),
+    /// Settings of a port of a bond.
+    BondPort(Vec<RawAttribute>),
+    /// VLANs that a port of a bridge gets.
+    AddVlans(Vec<PortVlans>),
+    /// VLANs that the bridge gave to a new port.
+    DeleteVlans(Vec<PortVlans>),
     /// Limits of offload that differ.
     Offload(Vec<(OffloadLimit, u32)>),
     /// Held down (`protodown on`).
@@ -179,6 +199,8 @@ pub enum Change {
     BondLists(Box<Bond>),
     /// The primary port of a bond.
     BondPrimary(IfName),
+    /// A setting of the virtual function of this number.
+    Function(u32, FunctionSetting),
     /// `IN6_ADDR_GEN_MODE_*`, without making an address at once as a write of the sysctl does.
     AddrGenMode(u8),
 }

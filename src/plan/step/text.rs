@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{Change, NetlinkStep, OrderedObject, Step};
-use crate::model::fidelity::BRIDGE_PORT;
+use crate::model::fidelity::{BOND_PORT, BRIDGE_PORT};
 use crate::model::net::link::Flags;
 use crate::model::net::route::Position;
 use crate::model::text::join;
@@ -31,9 +31,11 @@ impl fmt::Display for Step {
                 }
             }
             Self::Sysfs { dev, key, value } => write!(f, "~ link {dev} {key} = {value}"),
+            Self::Sriov(step) => step.fmt(f),
             Self::JoinGroups { dev, groups } => {
                 write!(f, "~ link {dev} maddress {}", join(groups, " "))
             }
+            Self::Nic(step) => step.fmt(f),
         }
     }
 }
@@ -51,6 +53,11 @@ impl fmt::Display for NetlinkStep {
             Self::AddAddress(address) => write!(f, "+ address {address}"),
             Self::ChangeAddress(address) => write!(f, "~ address {address}"),
             Self::AddNeighbour(neighbour) => write!(f, "+ neighbour {neighbour}"),
+            Self::AddGroup {
+                bridge,
+                port,
+                entry,
+            } => write!(f, "+ mdb dev {bridge} port {port} {entry}"),
             Self::AddRoute { route, position } => {
                 let place = match position {
                     Position::First => " (before the others)",
@@ -119,6 +126,7 @@ impl fmt::Display for Change {
             Self::Up => f.write_str("up"),
             Self::Down => f.write_str("down"),
             Self::Mac(mac) => write!(f, "address {mac}"),
+            Self::Name(name) => write!(f, "name {name}"),
             Self::Broadcast(mac) => write!(f, "broadcast {mac}"),
             Self::Mtu(mtu) => write!(f, "mtu {mtu}"),
             Self::TxQueueLen(length) => write!(f, "txqueuelen {length}"),
@@ -128,11 +136,17 @@ impl fmt::Display for Change {
             Self::Flags(from, to) => describe_flags(f, *from, *to),
             Self::Master(master) => write!(f, "master {master}"),
             Self::Port(settings) => {
-                let names = settings
-                    .iter()
-                    .filter_map(|raw| BRIDGE_PORT.name(raw.number));
+                let names = settings.iter();
+                let names = names.filter_map(|raw| BRIDGE_PORT.name(raw.number));
                 write!(f, "bridge_slave {}", join(names, ", "))
             }
+            Self::BondPort(settings) => {
+                let names = settings.iter();
+                let names = names.filter_map(|raw| BOND_PORT.name(raw.number));
+                write!(f, "bond_slave {}", join(names, ", "))
+            }
+            Self::AddVlans(vlans) => write!(f, "vlan add {}", join(vlans, ", ")),
+            Self::DeleteVlans(vlans) => write!(f, "vlan del {}", join(vlans, ", ")),
             Self::Offload(limits) => {
                 let limits = limits.iter();
                 let words = limits.map(|(limit, value)| format!("{} {value}", limit.as_str()));
@@ -148,6 +162,7 @@ impl fmt::Display for Change {
             }
             Self::BondPrimary(port) => write!(f, "type bond primary {port}"),
             Self::AddrGenMode(mode) => write!(f, "addrgenmode {mode}"),
+            Self::Function(index, setting) => write!(f, "vf {index} {setting}"),
         }
     }
 }

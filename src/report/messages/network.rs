@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{and, or_nothing};
-use crate::model::net::link::nic::FunctionOf;
+use crate::model::net::link::nic::{FunctionOf, NicValue};
 use crate::model::problem::{
     ClaimHolder, ConflictCause, GatewayCause, PlanCause, RestoreCause, Title,
 };
@@ -17,7 +17,13 @@ sentences! {
         DeviceMissing { hardware } => "the device{hardware} is missing" (hardware = device(hardware.as_ref())),
         DeviceRenamed { now, then } => "is now named {now}; its VLANs and macvlans are recreated on it. To get the name back, run \
             `ip link set {now} down`, `ip link set {now} name {then}` and `netfix restore`",
+        NoFunctions { then } => "had {then} virtual functions; its driver offers none now",
+        OtherNumberOfFunctions { now, then } => "has {now} virtual functions now, {then} in the checkpoint. Another program made them: \
+            netfix never changes a number that is not 0",
+        OtherFunctionDriver { index, now, then } => "virtual function {index} has the driver {now} now, {then} in the checkpoint. It is \
+            in use, so netfix does not change that",
         KindMissing { kind } => "is missing, and netfix cannot create links of kind {kind}",
+        NotTakenBack { master } => "is not a port of {master} yet: ovs-vswitchd takes it back, netfix does not",
         MasterLost { master } => "was a port of {master}, and netfix cannot give it its former place there",
         QdiscLost { now, then } => "has qdisc {now} now; netfix cannot restore its qdisc {then}",
         TrafficLost { what } => "has lost {what}, and netfix cannot restore it. Configure it again with tc(8)",
@@ -38,7 +44,20 @@ sentences! {
             checkpoint, run `netfix restore --with-daemons`",
         LeftToDaemon { more } => "is left to its daemon, and {more} more to theirs: they add them again or have withdrawn them. To \
             restore them from the checkpoint, run `netfix restore --with-daemons`",
+        SettingUnknown { then } => "was {then}; the driver does not have this setting any more" (then = then.short()),
+        IrqsBalanced => "irqbalance runs and assigns interrupts to processors: netfix leaves the affinity to it",
+        SettingsGone => "the driver reports no settings any more: none can be compared or restored",
+        SettingUnmet { then } => "is requested {then}, as it was, but the driver does not do it now" (then = then.short()),
+        SettingNotRestored { then, now } => "is {now}, was {then}: not restored (--nic-settings report)"
+            (then = then.short(), now = present(now.as_ref())),
+        SettingChanged { then, now } => "is {now}, was {then}: changed since the snapshot, while the device stayed. netfix leaves it \
+            unchanged; to record the present value, run `netfix snapshot`" (then = then.short(), now = present(now.as_ref())),
     }
+}
+
+/// The present value of a setting.
+fn present(now: Option<&NicValue>) -> String {
+    now.map_or_else(|| "the default".to_owned(), NicValue::short)
 }
 
 /// What a person needs to recognise a device.
@@ -129,6 +148,14 @@ sentences! {
     }
 }
 
+/// Why a setting is not as it was.
+fn refusal(error: Option<&String>) -> String {
+    error.map_or_else(
+        || ": the driver accepted it, but did not set it".to_owned(),
+        |error| format!(": the driver refused it: {error}"),
+    )
+}
+
 sentences! {
     RestoreCause {
         MacTaken { owner: Some((address, owner)), error } => "{owner} has the same MAC {address} on the same parent, so this \
@@ -139,6 +166,11 @@ sentences! {
         PlaceTaken { error } => "another link is in its place: {error}",
         RoutePlaceTaken { error } => "another route is in its place and is left unchanged: {error}",
         StepFailed { error } => "{error}",
+        SettingRefused { then, now, limit, error } => "was {then}, is {now}{limit}{error}" (then = then.short(),
+            now = present(now.as_ref()), limit = or_nothing(", at most ", limit.as_ref().map(NicValue::short).as_ref()),
+            error = refusal(error.as_ref())),
+        FunctionRefused { error } => "refused by the driver: {error}",
+        FunctionUnchanged => "the driver accepted it, but did not set it",
         HostFailed { error } => "{error}",
         Postponed { budget } => "needed more than {budget} (--pod-budget): the rest of its work followed after all other pods"
             (budget = duration(*budget)),

@@ -45,6 +45,8 @@ pub(in crate::restore) struct HostJob<'a> {
     is_unobserved: bool,
     /// Whether the one wait for carrier is over.
     has_awaited_carrier: bool,
+    /// Whether the one wait for virtual functions that others make is over.
+    has_awaited_functions: bool,
 }
 
 /// The host's steps, its state after them, and its problems.
@@ -69,6 +71,7 @@ impl<'a> HostJob<'a> {
             last: Plan::default(),
             is_unobserved: false,
             has_awaited_carrier: false,
+            has_awaited_functions: false,
         }
     }
 
@@ -131,6 +134,11 @@ impl<'a> HostJob<'a> {
         let mut rounds = 0;
         loop {
             let (missing, mut links) = self.plan();
+            let made = mem::take(&mut links.functions);
+            if !made.is_empty() && !mem::replace(&mut self.has_awaited_functions, true) {
+                wait_nic::for_functions(self.host, &made, self.limit)?;
+                continue;
+            }
             let plan = plan_without(self.host, self.baseline, &self.own);
             let is_over = plan.steps.is_empty() || plan.steps == self.last.steps;
             if is_over && !self.own.has_targets() || rounds == HOST_ROUNDS {
@@ -148,6 +156,9 @@ impl<'a> HostJob<'a> {
                     return Ok(links);
                 }
                 self.apply(&plan.steps);
+                if !made.is_empty() {
+                    wait_nic::for_functions(self.host, &made, self.limit)?;
+                }
                 self.last = plan;
                 rounds += 1;
             }
@@ -207,7 +218,9 @@ impl<'a> HostJob<'a> {
         self.is_unobserved = false;
         self.plan();
         let plan = plan_without(self.host, self.baseline, &self.own);
-        if plan.steps != self.last.steps {
+        // What a driver refused before there was carrier it may accept now.
+        let is_refused = |step: &Step| matches!(step, Step::Nic(_));
+        if plan.steps != self.last.steps || plan.steps.iter().any(is_refused) {
             self.restore(progress)?;
         }
         Ok(())
@@ -237,6 +250,9 @@ impl<'a> HostJob<'a> {
         let applied = apply::run(self.permit, socket, state, steps.to_vec());
         journal::applied(None, &applied.done);
         self.done.extend(applied.done);
-        self.failures = applied.failures;
+        // What was refused before and is not tried now is still missing.
+        self.failures
+            .retain(|failed| failed.takes_up().is_none() && !steps.contains(&failed.step));
+        self.failures.extend(applied.failures);
     }
 }

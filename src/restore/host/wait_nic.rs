@@ -7,9 +7,11 @@ use crate::inventory::observe::Host;
 use crate::kernel::events::{self, LATE_LINKWATCH, LINKWATCH};
 use crate::kernel::{Error, link, udev};
 use crate::matching::host_baseline::HostBaseline;
+use crate::model::net::link::nic::Sriov;
 use crate::model::problem::RestoreCause;
 use crate::model::{Hardware, IfName, Link, Problem};
 use crate::plan::HostLinks;
+use crate::plan::link::sriov;
 use crate::restore::facts::Limits;
 use crate::restore::host::scope::plan_of;
 
@@ -82,20 +84,70 @@ pub(in crate::restore) fn for_devices(
     limit.wait(|| {
         host.refresh()?;
         baseline.learn(&host.state);
-        let present = devices(host, baseline).len();
-        Ok(present == baseline.devices.len() && returned(host, inside).count() == inside.len())
+        Ok(are_all_back(host, baseline, inside))
     })?;
     for_final_names(host, baseline, inside, limit)
 }
 
+/// Whether every device is there, comes with a step of the plan, or is a virtual function that does not come.
+fn are_all_back(host: &Host, baseline: &HostBaseline, inside: &[Hardware]) -> bool {
+    let (_, links) = plan_of(host, baseline);
+    let is_awaited = |then: &Hardware| {
+        let is_same = |now: &Hardware| now.is_same(then);
+        let is_back = recognised(host, then).is_some();
+        let comes = links.functions.iter().any(is_same);
+        !is_back && !comes && !is_elsewhere(host, then)
+    };
+    let hardware = |name: &IfName| baseline.state.link(name)?.hardware.as_ref();
+    let devices = baseline.devices.iter();
+    let mut missing = devices.filter(|name| !links.present.contains(*name));
+    !missing.any(|name| hardware(name).is_none_or(is_awaited)) && !inside.iter().any(is_awaited)
+}
+
+/// Whether a virtual function is in another namespace, or its device has fewer functions now, which another program made.
+fn is_elsewhere(host: &Host, then: &Hardware) -> bool {
+    let Some(function) = &then.function else {
+        return false;
+    };
+    let is_beyond = |sriov: &Sriov| sriov.vfs > 0 && function.index >= sriov.vfs;
+    let sriov = sriov::of_device(function, &host.state.links);
+    sriov::has_netdev(function, &host.state.links) || sriov.is_some_and(is_beyond)
+}
+
+/// The device of the host that is this one.
+fn recognised<'a>(host: &'a Host, then: &Hardware) -> Option<&'a Link> {
+    let is_same = |link: &&Link| link.hardware.as_ref().is_some_and(|now| now.is_same(then));
+    host.state.links.iter().find(is_same)
+}
+
+/// Waits for the network devices of virtual functions to which a driver is bound: some come a while later, and udev renames them.
+/// The plan names those that do not come.
+pub(super) fn for_functions(
+    host: &mut Host,
+    made: &[Hardware],
+    limit: WaitLimit<'_>,
+) -> Result<(), Error> {
+    let udev_runs = udev::is_running();
+    let is_ready = |host: &Host, one: &Hardware| match recognised(host, one) {
+        Some(link) => !udev_runs || udev::has_finished(link.index),
+        None => {
+            let now = one.function.as_ref().and_then(|function| {
+                let sriov = sriov::of_device(function, &host.state.links)?;
+                sriov.function(function.index)
+            });
+            now.is_none_or(|now| now.driver.is_none())
+        }
+    };
+    limit.of(UDEV_LIMIT).wait(|| {
+        host.refresh()?;
+        Ok(made.iter().all(|one| is_ready(host, one)))
+    })?;
+    Ok(())
+}
+
 /// The devices that a driver gave to the host and that were inside a pod.
 fn returned<'a>(host: &'a Host, inside: &'a [Hardware]) -> impl Iterator<Item = &'a Link> {
-    inside.iter().filter_map(|then| {
-        host.state
-            .links
-            .iter()
-            .find(|link| link.hardware.as_ref().is_some_and(|now| now.is_same(then)))
-    })
+    inside.iter().filter_map(|then| recognised(host, then))
 }
 
 /// Each device under the pods that exists, as it was recorded and as it is.

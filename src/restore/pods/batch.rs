@@ -257,7 +257,8 @@ fn create_in_open(
         .iter()
         .map(|(at, link): &(usize, Link)| (&pods[*at].matched.pod.netns, link))
         .collect();
-    let results = create_links::create(permit, socket, host, &creations)?;
+    let rules = pods.first().map(|pod| pod.matched.nic).unwrap_or_default();
+    let results = create_links::create(permit, socket, host, &creations, rules)?;
     for ((at, link), result) in wanted.into_iter().zip(results) {
         pods[at].note_creation(link, result);
     }

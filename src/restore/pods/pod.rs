@@ -236,15 +236,17 @@ impl PodJob {
             .all(|step| matches!(step, Step::AddLink(_)) || others(step))
     }
 
-    /// Notes the result of the creation of a link from the host's namespace.
-    pub(super) fn note_creation(&mut self, link: Link, result: Result<(), Error>) {
+    /// Notes the result of the creation of a link from the host's namespace, with what was set on it there.
+    pub(super) fn note_creation(&mut self, link: Link, result: Result<Vec<Step>, Error>) {
         let name = link.name.clone();
         let step = Step::AddLink(Box::new(link));
         match result {
-            Ok(()) => {
+            Ok(settings) => {
                 self.created.push(name);
                 self.log_done(slice::from_ref(&step));
+                self.log_done(&settings);
                 self.done.push(step);
+                self.done.extend(settings);
             }
             Err(error) => self.failures.push(FailedStep { step, error }),
         }

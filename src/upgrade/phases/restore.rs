@@ -102,6 +102,7 @@ impl PodNetwork {
             source: RecordSource::Memory(Box::new(in_memory)),
             fallback: Fallback::GenerationsAndCache,
             with_daemons: false,
+            nic: request.nic,
             parent: None,
             runtimes: request.runtimes.clone(),
             cni_cache: CNI_CACHE.into(),

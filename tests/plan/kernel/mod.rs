@@ -15,10 +15,11 @@ mod traffic;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use netfix::model::net::link::nic::NicValue;
 use netfix::model::net::link::sysctl::Sysctls;
 use netfix::model::net::route::Position;
 use netfix::model::{IfName, Link, LinkKind, NetState, Parent, Rule};
-use netfix::plan::{NetlinkStep, OrderedObject, Rewrite, Step};
+use netfix::plan::{NetlinkStep, NicStep, OrderedObject, Rewrite, Step};
 
 /// Why the kernel refuses a step, by its errno; `TENTATIVE` is `EINVAL` for a source address whose duplicate address
 /// detection has not ended, the only refusal that passes with time.
@@ -119,7 +120,25 @@ impl Kernel {
                 self.link_mut(dev)?.groups.extend(groups);
                 Ok(())
             }
+            Step::Nic(step) => self.set_nic(step),
         }
+    }
+
+    /// A driver that does not take what is above its limit, and forgets how it spreads packets while it is down.
+    fn set_nic(&mut self, step: &NicStep) -> Result<(), Errno> {
+        let link = self.link_mut(&step.dev)?;
+        let nic = link.nic.as_mut().ok_or(Errno::EOPNOTSUPP)?;
+        if let (NicValue::Number(value), Some(NicValue::Number(limit))) = (&step.value, &step.limit)
+            && value > limit
+        {
+            return Ok(());
+        }
+        if step.group.needs_carrier() && !link.flags.up {
+            return Ok(());
+        }
+        let group = nic.settings.entry(step.group).or_default();
+        group.insert(step.key.clone(), step.value.clone());
+        Ok(())
     }
 
     fn take_netlink(&mut self, step: &NetlinkStep) -> Result<(), Errno> {

@@ -2,8 +2,10 @@
 
 pub mod bond;
 pub mod fdb;
+pub mod function;
 pub(crate) mod kind;
 pub mod nic;
+pub mod port;
 pub mod settings;
 pub mod socket;
 pub mod sysctl;
@@ -18,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::model::net::limits;
 use crate::model::net::link::fdb::FdbEntry;
 use crate::model::net::link::nic::{FunctionOf, NicState};
+use crate::model::net::link::port::{MdbEntry, PortVlans};
 use crate::model::net::link::sysctl::Sysctls;
 use crate::model::net::link::sysfs::SysfsSettings;
 use crate::model::net::raw::RawAttribute;
@@ -70,7 +73,8 @@ pub struct Link {
     /// The bond, bridge or VRF that the link is a port of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub master: Option<IfName>,
-    /// The settings of a port of a bridge, by the numbers in [`BRIDGE_PORT`](crate::model::fidelity::BRIDGE_PORT), ascending.
+    /// The settings of a port, by the numbers in [`BRIDGE_PORT`](crate::model::fidelity::BRIDGE_PORT) or
+    /// [`BOND_PORT`](crate::model::fidelity::BOND_PORT), ascending.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub port: Vec<RawAttribute>,
     /// Forwarding entries that were added to it, in the kernel's order (`bridge fdb`).
@@ -80,6 +84,20 @@ pub struct Link {
         deserialize_with = "limits::at_most::<{ limits::FORWARDING }, _, _>"
     )]
     pub fdb: Vec<FdbEntry>,
+    /// The VLANs of a port of a bridge, ascending; `None` for another link, and in a file of a netfix that did not read them.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "limits::vlans"
+    )]
+    pub vlans: Option<Vec<PortVlans>>,
+    /// The multicast groups that were added to a port of a bridge, ascending (`bridge mdb`).
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "limits::at_most::<{ limits::GROUPS }, _, _>"
+    )]
+    pub mdb: Vec<MdbEntry>,
     /// The link-layer broadcast address where it is not `ff:ff:ff:ff:ff:ff`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub broadcast: Option<Mac>,
@@ -98,12 +116,18 @@ pub struct Link {
     /// `ip token`: the lower half of the addresses that the link derives from router advertisements.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<Ipv6Addr>,
-    /// A bridge with VLAN filtering, whose ports have VLANs of their own.
+    /// A bridge with VLAN filtering, in which the VLANs of a port decide which packets it lets through.
     #[serde(default, skip_serializing_if = "is_false")]
     pub vlan_filtering: bool,
+    /// `vlan_default_pvid`: the VLAN that the bridge gives to a new port.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_pvid: Option<VlanId>,
     /// The parent (`IFLA_LINK`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Parent>,
+    /// The other end of a pair of links, such as a veth.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer: Option<Parent>,
     /// The kind, with its data.
     #[serde(flatten)]
     pub kind: LinkKind,
@@ -138,12 +162,30 @@ impl Link {
         self.is_on_host() || self.kind == LinkKind::Physical
     }
 
-    /// Whether netfix can add a port to it: to a VRF, and to a bridge whose ports have no VLANs. A bond is a case of its own.
+    /// Whether netfix can add a port to it: to a VRF and to a bridge. A bond is a case of its own.
     pub(crate) fn takes_ports(&self) -> bool {
-        match self.kind.name() {
-            "bridge" => !self.vlan_filtering,
-            _ => self.is_vrf(),
-        }
+        self.is_bridge() || self.is_vrf()
+    }
+
+    /// Whether it is a bridge of the kernel.
+    pub(crate) fn is_bridge(&self) -> bool {
+        self.kind.name() == "bridge"
+    }
+
+    /// Whether it is the one link that all ports of Open vSwitch have as their master.
+    pub(crate) fn is_open_vswitch(&self) -> bool {
+        self.kind.name() == "openvswitch"
+    }
+
+    /// Whether packets from one port of it go to the others.
+    pub(crate) fn is_switch(&self) -> bool {
+        self.is_bridge() || self.is_open_vswitch()
+    }
+
+    /// Whether a port of a switch can lead to other machines: not the end of a pair, which belongs to a pod, nor a tap of a
+    /// virtual machine.
+    pub(crate) fn can_be_uplink(&self) -> bool {
+        !matches!(self.kind.name(), "veth" | "netkit" | "vxcan" | "tun")
     }
 
     /// Whether forwarding entries that were added to it are lost with a NIC: those of a vxlan with a lower device.
@@ -179,6 +221,8 @@ impl Link {
             master: None,
             port: Vec::new(),
             fdb: Vec::new(),
+            vlans: None,
+            mdb: Vec::new(),
             broadcast: None,
             groups: Vec::new(),
             offload: BTreeMap::new(),
@@ -186,7 +230,9 @@ impl Link {
             dormant: false,
             token: None,
             vlan_filtering: false,
+            default_pvid: None,
             parent: None,
+            peer: None,
             kind,
             hardware: None,
             sysctls: Sysctls::default(),
@@ -308,14 +354,26 @@ pub struct Hardware {
 
 impl Hardware {
     /// Whether both are the same device: permanent MAC or bus address is known of both and equal, and the other one does
-    /// not differ.
+    /// not differ. A virtual function is that of the same number of the same device; the bus address tells where only one of both
+    /// has the number, such as a record of an earlier version.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
+        if self.function.is_some() || other.function.is_some() {
+            return same(self.function.as_ref(), other.function.as_ref())
+                .or_else(|| same(self.bus.as_ref(), other.bus.as_ref()))
+                .unwrap_or_default();
+        }
         let mac = same(self.permanent_mac.as_ref(), other.permanent_mac.as_ref());
         let bus = same(self.bus.as_ref(), other.bus.as_ref());
         match (mac, bus) {
             (Some(mac), Some(bus)) => mac && bus,
             (known, None) | (None, known) => known == Some(true),
         }
+    }
+
+    /// Whether it is a virtual function of the other one.
+    pub(crate) fn is_function_of(&self, other: &Self) -> bool {
+        let of = self.function.as_ref().map(|own| &own.of);
+        same(of, other.bus.as_ref()).unwrap_or_default()
     }
 
     /// Whether it can be recognised under another name.
@@ -352,19 +410,41 @@ mod tests {
     }
 
     #[test]
-    fn a_port_can_be_added_to_a_vrf_and_to_a_bridge_without_vlans() {
-        let master = |kind: &str, vlan_filtering| {
-            let driver = kind.to_owned();
-            let kind = LinkKind::Other { driver };
-            Link {
-                vlan_filtering,
-                ..Link::plain("m0".parse().unwrap(), kind)
-            }
+    fn a_virtual_function_is_known_by_its_number_and_never_by_its_mac() {
+        let function = |index, mac, bus| Hardware {
+            function: Some(FunctionOf {
+                of: "0000:01:00.0".to_owned(),
+                index,
+            }),
+            ..hardware(Some(mac), bus)
         };
-        assert!(master("vrf", false).takes_ports());
-        assert!(master("bridge", false).takes_ports());
-        assert!(!master("bridge", true).takes_ports());
-        assert!(!master("team", false).takes_ports());
+        let (bus, other_bus) = (Some("0000:01:10.0"), Some("0000:02:10.0"));
+        let one = function(0, 1, bus);
+        assert!(one.is_same(&function(0, 2, bus)));
+        assert!(one.is_same(&function(0, 2, other_bus)));
+        assert!(!one.is_same(&function(1, 1, bus)));
+        // A record of an earlier version has no number.
+        assert!(one.is_same(&hardware(Some(2), bus)));
+        assert!(!one.is_same(&hardware(Some(1), other_bus)));
+        assert!(!one.is_same(&hardware(Some(1), None)));
+        assert!(one.is_function_of(&hardware(Some(7), Some("0000:01:00.0"))));
+        assert!(!hardware(Some(1), bus).is_function_of(&hardware(None, None)));
+    }
+
+    #[test]
+    fn a_port_can_be_added_to_a_vrf_and_to_a_bridge() {
+        let master = |kind: &str| {
+            let driver = kind.to_owned();
+            Link::plain("m0".parse().unwrap(), LinkKind::Other { driver })
+        };
+        for (kind, expected) in [
+            ("vrf", true),
+            ("bridge", true),
+            ("team", false),
+            ("openvswitch", false),
+        ] {
+            assert_eq!(master(kind).takes_ports(), expected, "{kind}");
+        }
     }
 
     #[test]

@@ -6,10 +6,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::Mac;
 use crate::model::net::limits;
 use crate::model::net::link::VlanProtocol;
 use crate::model::text::{Invalid, join};
+use crate::model::{Mac, is_false};
 
 /// All that is set on a NIC. What the driver does not report is absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -157,6 +157,26 @@ pub enum NicValue {
     ),
 }
 
+impl NicValue {
+    /// The value in a few words: of a long table or key only the begin.
+    #[must_use]
+    pub fn short(&self) -> String {
+        const ENTRIES: usize = 16;
+        const DIGITS: usize = 40;
+        match self {
+            Self::Texts(words) if words.is_empty() => "none".to_owned(),
+            Self::Numbers(numbers) if numbers.len() > ENTRIES => {
+                let begin = join(&numbers[..ENTRIES / 2], " ");
+                format!("{begin} ... ({} entries)", numbers.len())
+            }
+            Self::Text(text) if text.len() > 2 * DIGITS && text.is_ascii() => {
+                format!("{}... ({} digits)", &text[..DIGITS], text.len())
+            }
+            other => other.to_string(),
+        }
+    }
+}
+
 impl fmt::Display for NicValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -189,6 +209,14 @@ pub struct Sriov {
     pub functions: Vec<VirtualFunction>,
 }
 
+impl Sriov {
+    /// The function of this number.
+    #[must_use]
+    pub fn function(&self, index: u32) -> Option<&VirtualFunction> {
+        self.functions.iter().find(|one| one.index == index)
+    }
+}
+
 /// One virtual function as its physical function has it (`IFLA_VF_*`, `linux/if_link.h`). What the driver does not report is absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct VirtualFunction {
@@ -203,6 +231,9 @@ pub struct VirtualFunction {
     /// The only driver that may be bound to it (`driver_override`).
     #[serde(default, rename = "override", skip_serializing_if = "Option::is_none")]
     pub driver_override: Option<String>,
+    /// Whether it has a network device, in any namespace.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub netdev: bool,
     /// The administrative MAC; all zero where none was set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mac: Option<Mac>,
@@ -239,7 +270,7 @@ pub struct VirtualFunction {
 }
 
 /// Which function of which device a virtual function is.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct FunctionOf {
     /// Bus address of the physical function (`/sys/bus/pci/devices/*/physfn`).
     pub of: String,

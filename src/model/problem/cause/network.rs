@@ -8,6 +8,7 @@ use ipnet::IpNet;
 
 use super::causes;
 use crate::model::manager::Manager;
+use crate::model::net::link::nic::NicValue;
 use crate::model::net::link::socket::Program;
 use crate::model::{Code, Hardware, IfName, Mac, PodId};
 
@@ -20,6 +21,7 @@ causes! {
         DeviceRenamed { now: IfName, then: IfName } => DeviceRenamed,
         KindMissing { kind: String } => Unsupported,
         MasterLost { master: IfName } => Unsupported,
+        NotTakenBack { master: IfName } => Unsupported,
         QdiscLost { now: String, then: String } => Unsupported,
         TrafficLost { what: String } => Unsupported,
         ProgramLost { what: String } => Unsupported,
@@ -31,6 +33,15 @@ causes! {
         LifetimeOver => Unsupported,
         Leased { more: usize } => Leased,
         LeftToDaemon { more: usize } => LeftToDaemon,
+        SettingUnknown { then: NicValue } => SettingUnknown,
+        IrqsBalanced => SettingDiffers,
+        SettingsGone => SettingUnknown,
+        SettingUnmet { then: NicValue } => SettingRefused,
+        SettingNotRestored { then: NicValue, now: Option<NicValue> } => SettingDiffers,
+        SettingChanged { then: NicValue, now: Option<NicValue> } => SettingDiffers,
+        NoFunctions { then: u32 } => SettingUnknown,
+        OtherNumberOfFunctions { now: u32, then: u32 } => SettingDiffers,
+        OtherFunctionDriver { index: u32, now: String, then: String } => SettingDiffers,
     }
 }
 
@@ -123,6 +134,8 @@ causes! {
         PlaceTaken { error: String } => LinkConflict,
         RoutePlaceTaken { error: String } => Failed,
         StepFailed { error: String } => Failed,
+        FunctionRefused { error: String } => SettingRefused,
+        FunctionUnchanged => SettingRefused,
         StepWithoutEffect => Failed,
         WaitsForCarrier => NoCarrier,
         NoCarrier => NoCarrier,
@@ -135,6 +148,7 @@ causes! {
         PodsLostAgain { pods: Vec<String> } => Degraded,
         TornDown => PodGone,
         Unsettled { times: usize } => Degraded,
+        SettingRefused { then: NicValue, now: Option<NicValue>, limit: Option<NicValue>, error: Option<String> } => SettingRefused,
         HostFailed { error: String } => Failed,
         Postponed { budget: Duration } => PodBudget,
         DetectionUnfinished { limit: Duration } => AddressConflict,
