@@ -17,6 +17,7 @@ use std::{env, process, str};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::kernel::ethtool::nic_in;
 use crate::kernel::wire::frame;
 use crate::kernel::{link, state};
 use crate::matching::StoredRecord;
@@ -32,7 +33,7 @@ use crate::{cni, restore, runtime};
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const TARGETS: [Target; 9] = [
+pub const TARGETS: [Target; 10] = [
     ("checkpoint", checkpoint),
     ("node", node),
     ("window", window),
@@ -42,6 +43,7 @@ pub const TARGETS: [Target; 9] = [
     ("docker", docker),
     ("frame", frame),
     ("netlink", netlink),
+    ("ethtool", ethtool),
 ];
 
 /// A folder with a file of this content, but for its checksum: without a right one, nothing after it would be reached.
@@ -118,7 +120,7 @@ pub fn node(content: &[u8]) {
     state(&node.state);
     let now = NetState::default();
     let recorded = Some((node.state.clone(), 0));
-    let baseline = HostBaseline::new(recorded, &[], BTreeSet::new(), true, &now);
+    let baseline = HostBaseline::new(recorded, &[], BTreeSet::new(), Some(&[]), &now);
     let (plan, _) = plan::host(
         &baseline.state,
         baseline.observed(&now, None),
@@ -173,6 +175,13 @@ pub fn netlink(datagrams: &[u8]) {
     if let Ok(decoded) = state::state_in(datagrams) {
         is_written_as_it_was_read(&decoded);
         state(&decoded);
+    }
+}
+
+/// Answers of the kernel about a device.
+pub fn ethtool(datagrams: &[u8]) {
+    if let Ok(dev) = "eth0".parse() {
+        is_written_as_it_was_read(&nic_in(datagrams, &dev));
     }
 }
 

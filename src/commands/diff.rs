@@ -36,13 +36,13 @@ pub(super) fn plan(
 ) -> Result<Document, Refusal> {
     let mut surveyed = prepare(request, &context.store)?;
     let count = surveyed.matched.len();
-    let comparison = if count == 0 && !surveyed.has_only_gone() {
-        Comparison::default()
-    } else {
+    let comparison = if surveyed.has_work() {
         context
             .progress
             .notice(Progress::Phase(Stage::Comparing, count));
         compare(&mut surveyed, Depth::Complete)?
+    } else {
+        Comparison::default()
     };
     let notes = surveyed.learn_from_runtimes(&[], &request.runtimes);
     Ok(report::drift(&surveyed, comparison, notes, exit_code))

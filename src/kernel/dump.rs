@@ -111,7 +111,7 @@ pub(super) struct LinkFacts {
 pub(super) type LinkNames = BTreeMap<u32, LinkFacts>;
 
 /// A dump that has every object.
-fn whole(socket: &mut Socket, request: RouteNetlinkMessage) -> Result<Dump, Error> {
+pub(super) fn whole(socket: &mut Socket, request: RouteNetlinkMessage) -> Result<Dump, Error> {
     let dump = socket.dump(request)?;
     if dump.is_cut {
         return Err(Errno::EMSGSIZE.into());
@@ -138,7 +138,7 @@ fn name_of(links: &LinkNames, index: u32) -> Option<IfName> {
 }
 
 /// The objects of a dump. What cannot be decoded, and what the model cannot hold, is unsupported.
-fn parsed<T>(
+pub(super) fn parsed<T>(
     dump: Dump,
     what: &str,
     unsupported: &mut Vec<String>,
@@ -306,7 +306,7 @@ pub(super) fn forwarding(
     links: &mut [Link],
     unsupported: &mut Vec<String>,
 ) -> Result<(), Error> {
-    if !links.iter().any(Link::has_forwarding) {
+    if !links.iter().any(Link::has_forwarding) && bridge_ports(links).is_empty() {
         return Ok(());
     }
     let dump = whole(socket, link::fdb::list())?;
@@ -319,6 +319,7 @@ pub(super) fn forwarding_in(dump: Dump, links: &mut [Link], unsupported: &mut Ve
         .iter()
         .map(|link| (link.index, link.name.clone()))
         .collect();
+    let (ports, macs) = (bridge_ports(links), macs_of(links));
     let entries = parsed(dump, "forwarding entry", unsupported, |object| {
         let RouteNetlinkMessage::NewNeighbour(message) = object else {
             return Ok(None);
@@ -330,49 +331,57 @@ pub(super) fn forwarding_in(dump: Dump, links: &mut [Link], unsupported: &mut Ve
     for (index, entry) in entries {
         by_link.entry(index).or_default().push(entry);
     }
-    for link in links.iter_mut().filter(|link| link.has_forwarding()) {
+    for link in links {
+        let (has_own, is_port) = (link.has_forwarding(), ports.contains(&link.index));
         let mut entries = by_link.remove(&link.index).unwrap_or_default();
-        entries.retain(|entry| !entry.master);
-        if entries.len() > FORWARDING {
-            let more = entries.len() - FORWARDING;
-            unsupported.push(format!("{more} forwarding entries of {}", link.name));
-            entries.truncate(FORWARDING);
-        }
+        // The kernel adds those for the MACs of a bridge and its ports.
+        let is_kernels = |entry: &FdbEntry| {
+            entry.state & FdbEntry::PERMANENT != 0 && macs.contains(&entry.lladdr)
+        };
+        entries.retain(|entry| match entry.master {
+            true => is_port && !is_kernels(entry),
+            false => has_own,
+        });
+        keep(
+            &mut entries,
+            FORWARDING,
+            "forwarding entries",
+            &link.name,
+            unsupported,
+        );
         link.fdb = entries;
     }
 }
 
-/// The entries that were added to the forwarding tables of bridges and not learnt, as text: those of ports that can be lost with
-/// a NIC.
-pub(super) fn added_forwarding(socket: &mut Socket, links: &[Link]) -> Result<Vec<String>, Error> {
-    let is_bridge = |name: &IfName| {
-        links
-            .iter()
-            .any(|link| link.name == *name && link.kind.name() == "bridge")
-    };
-    let ports: Names = links
-        .iter()
-        .filter(|link| link.kind.can_be_lost() && link.master.as_ref().is_some_and(is_bridge))
-        .map(|port| (port.index, port.name.clone()))
-        .collect();
-    if ports.is_empty() {
-        return Ok(Vec::new());
+/// Cuts off what is more than a file may hold, and names it.
+pub(super) fn keep<T>(
+    list: &mut Vec<T>,
+    most: usize,
+    what: &str,
+    dev: &IfName,
+    unsupported: &mut Vec<String>,
+) {
+    if list.len() > most {
+        unsupported.push(format!("{} {what} of {dev}", list.len() - most));
+        list.truncate(most);
     }
-    let macs: BTreeSet<Mac> = links.iter().filter_map(|link| link.mac).collect();
-    let mut request = NeighbourMessage::default();
-    request.header.family = AddressFamily::Bridge;
-    let dump = whole(socket, RouteNetlinkMessage::GetNeighbour(request))?;
-    let mut unsupported = Vec::new();
-    let added = parsed(dump, "forwarding entry", &mut unsupported, |object| {
-        let RouteNetlinkMessage::NewNeighbour(message) = object else {
-            return Ok(None);
-        };
-        let port = ports.get(&message.header.ifindex);
-        let mac = neighbour::added_to_bridge(&message).filter(|mac| !macs.contains(mac));
-        Ok(port
-            .zip(mac)
-            .map(|(port, mac)| format!("forwarding entry {mac} dev {port} master")))
-    });
-    unsupported.extend(added);
-    Ok(unsupported)
+}
+
+fn macs_of(links: &[Link]) -> BTreeSet<Mac> {
+    links.iter().filter_map(|link| link.mac).collect()
+}
+
+/// The ports of bridges that can be lost with a NIC.
+pub(super) fn bridge_ports(links: &[Link]) -> BTreeSet<u32> {
+    let bridges: BTreeSet<&IfName> = links
+        .iter()
+        .filter(|link| link.is_bridge())
+        .map(|bridge| &bridge.name)
+        .collect();
+    let is_port = |link: &&Link| {
+        let mut master = link.master.iter();
+        link.can_be_uplink() && master.any(|master| bridges.contains(master))
+    };
+    let ports = links.iter().filter(is_port);
+    ports.map(|port| port.index).collect()
 }

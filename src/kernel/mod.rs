@@ -5,6 +5,7 @@
 
 pub mod ability;
 pub mod address;
+mod bridging;
 mod codec;
 pub mod conf;
 pub mod dump;

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv6Addr};
 
 use super::dump::{self, HostView};
-use super::{Error, Socket, sriov, traffic};
+use super::{Error, Socket, bridging, sriov, traffic};
 use crate::kernel::address::connected;
 use crate::kernel::conf::{ntable, sysctl};
 use crate::kernel::link::{multicast, sockets};
@@ -22,6 +22,7 @@ pub struct Needs {
     nexthops: bool,
     neighbours: bool,
     forwarding: bool,
+    bridging: bool,
     secrets: bool,
     sockets: bool,
     functions: bool,
@@ -35,6 +36,7 @@ impl Needs {
         nexthops: true,
         neighbours: true,
         forwarding: true,
+        bridging: true,
         secrets: true,
         sockets: true,
         functions: true,
@@ -66,7 +68,10 @@ impl Needs {
                 }),
             nexthops: !recorded.nexthops.is_empty(),
             neighbours: !recorded.neighbours.is_empty(),
-            forwarding: links.iter().any(|link| !link.fdb.is_empty()),
+            forwarding: links
+                .iter()
+                .any(|link| !link.fdb.is_empty() || link.vlans.is_some()),
+            bridging: links.iter().any(|link| link.vlans.is_some()),
             secrets: links
                 .iter()
                 .any(|link| link.sysctls.stable_secret.is_some()),
@@ -117,9 +122,11 @@ pub fn complete(socket: &mut Socket, links: NetState, needs: Needs) -> Result<Ne
     if needs.forwarding {
         dump::forwarding(socket, &mut state.links, unsupported)?;
     }
+    if needs.bridging {
+        bridging::read(socket, &mut state.links, unsupported)?;
+    }
     if needs.neighbours {
         state.neighbours = dump::neighbours(socket, &links, unsupported)?;
-        unsupported.extend(dump::added_forwarding(socket, &state.links)?);
     }
     Ok(state)
 }
@@ -299,6 +306,8 @@ pub fn state_in(datagrams: &[u8]) -> Result<NetState, Error> {
     state.rules = dump::rules_in(answer()?, unsupported);
     state.neighbours = dump::neighbours_in(answer()?, &links, unsupported);
     dump::forwarding_in(answer()?, &mut state.links, &mut state.unsupported);
+    bridging::vlans_in(answer()?, &mut state.links, &mut state.unsupported);
+    bridging::groups_in(&answer()?, &mut state.links, &mut state.unsupported);
     connected::separate(&mut state, routes);
     traffic::read_from(&mut state.links, |_| answer())?;
     Ok(state)

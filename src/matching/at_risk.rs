@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::model::net::stack;
 use crate::model::problem::WindowCause;
 use crate::model::text::join;
-use crate::model::{IfName, LinkKind, NetState, PodId, Problem, StackLink};
+use crate::model::{Hardware, IfName, LinkKind, NetState, PodId, Problem, StackLink};
 
 /// Drivers of devices; `None` for a device whose driver is not known.
 pub(crate) type Drivers = BTreeSet<Option<String>>;
@@ -21,18 +21,23 @@ pub(crate) struct PodDrivers {
 
 impl PodDrivers {
     pub(crate) fn of(pod: &NetState, host: &NetState) -> Self {
-        Self::new(pod, &stack::under(pod, host))
+        Self::new(pod, &stack::under(pod, host), host)
     }
 
     /// Of a pod, with the host's links under it.
-    pub(crate) fn new(pod: &NetState, under: &[StackLink]) -> Self {
-        let links = pod.links.iter();
+    pub(crate) fn new(pod: &NetState, under: &[StackLink], host: &NetState) -> Self {
+        let below = stack::bottoms(under);
+        let below = below.flat_map(|link| with_physical(own(link), link.hardware.as_ref(), host));
+        let inside = pod.links.iter();
+        let inside = inside.filter(|link| link.kind == LinkKind::Physical);
+        let inside = inside.flat_map(|link| {
+            let device = link.hardware.as_ref();
+            let own = device.and_then(|device| device.driver.clone());
+            with_physical(own, device, host)
+        });
         Self {
-            below: drivers(under),
-            inside: links
-                .filter(|link| link.kind == LinkKind::Physical)
-                .map(|link| link.hardware.as_ref()?.driver.clone())
-                .collect(),
+            below: below.collect(),
+            inside: inside.collect(),
         }
     }
 
@@ -92,30 +97,54 @@ pub(crate) fn reloaded<'a>(
 fn named(devices: &[IfName], host: &NetState) -> Result<Drivers, Problem> {
     let mut all = Drivers::new();
     for name in devices {
-        let found = drivers(&stack::from(name, host));
-        if found.is_empty() {
+        let under = stack::from(name, host);
+        if under.is_empty() {
             return Err(WindowCause::NoSuchDevice.error(name));
         }
-        all.extend(found);
+        all.extend(stack::bottoms(&under).map(own));
     }
     Ok(all)
 }
 
-/// The drivers of the devices at the bottom of a stack.
-fn drivers(stack: &[StackLink]) -> Drivers {
-    stack::bottoms(stack)
-        .map(|link| match &link.hardware {
-            Some(hardware) => hardware.driver.clone(),
-            None => Some(link.kind.clone()),
-        })
-        .collect()
+/// The devices of the host that go when these drivers are reloaded. If no driver is known, that is every one.
+pub(crate) fn devices(reloaded: &Drivers, host: &NetState) -> BTreeSet<IfName> {
+    let mut names = stack::devices_of(host);
+    names.retain(|name| {
+        let under = stack::from(name, host);
+        let drivers = under
+            .iter()
+            .flat_map(|link| with_physical(own(link), link.hardware.as_ref(), host));
+        let mut drivers = drivers.peekable();
+        reloaded.is_empty() || drivers.any(|driver| driver.is_none() || reloaded.contains(&driver))
+    });
+    names
+}
+
+/// The driver of a device at the bottom of a stack.
+fn own(link: &StackLink) -> Option<String> {
+    match &link.hardware {
+        Some(hardware) => hardware.driver.clone(),
+        None => Some(link.kind.clone()),
+    }
+}
+
+/// A device goes with its own driver, and a virtual function also with that of its physical function, which may be unknown.
+fn with_physical(own: Option<String>, device: Option<&Hardware>, host: &NetState) -> Drivers {
+    let function = device.and_then(|device| device.function.as_ref());
+    let physical = function.map(|function| {
+        let mut devices = host.links.iter().filter_map(|link| link.hardware.as_ref());
+        let physical = devices.find(|device| device.bus.as_ref() == Some(&function.of));
+        physical.and_then(|physical| physical.driver.clone())
+    });
+    [own].into_iter().chain(physical).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::net::link::nic::FunctionOf;
     use crate::model::net::link::{Macvlan, MacvlanMode};
-    use crate::model::{Hardware, Link, Parent};
+    use crate::model::{Link, Parent};
 
     fn name(text: &str) -> IfName {
         text.parse().unwrap()
@@ -179,6 +208,35 @@ mod tests {
         for at_risk in [Some("i40e"), None] {
             assert!(left_out(&[router(at_risk)], &[]).unwrap().is_empty());
         }
+    }
+
+    #[test]
+    fn a_pod_with_a_virtual_function_goes_with_the_driver_of_the_physical_one() {
+        let at = |link: Link, bus: &str, of: Option<&str>| {
+            let of = of.map(str::to_owned);
+            let hardware = link.hardware.clone().unwrap_or_default();
+            Link {
+                hardware: Some(Hardware {
+                    bus: Some(bus.to_owned()),
+                    function: of.map(|of| FunctionOf { of, index: 0 }),
+                    ..hardware
+                }),
+                ..link
+            }
+        };
+        let host = state(vec![at(nic("eth0", Some("igb")), "0000:01:00.0", None)]);
+        let left_out = |of: Option<&str>| {
+            let ids = [PodId::from_text("web"), PodId::from_text("fast")];
+            let function = at(nic("net1", Some("igbvf")), "0000:01:10.0", of);
+            let states = [state(vec![macvlan("eth0")]), state(vec![function])];
+            let drivers = states.iter().map(|state| PodDrivers::of(state, &host));
+            let pods: Vec<_> = ids.iter().zip(drivers).collect();
+            super::left_out(&pods, &[], &host).unwrap().len()
+        };
+        assert_eq!(left_out(Some("0000:01:00.0")), 0);
+        // The physical function is in another namespace, or has no network device.
+        assert_eq!(left_out(Some("0000:02:00.0")), 0);
+        assert_eq!(left_out(None), 1);
     }
 
     #[test]

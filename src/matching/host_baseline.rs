@@ -6,14 +6,17 @@ use super::host_parents;
 use crate::model::net::address::DADFAILED;
 use crate::model::net::link::sysctl::Sysctls;
 use crate::model::net::stack;
-use crate::model::{IfName, LinkKind, NetState, StackLink};
-use crate::plan::{DaemonState, NicRules, Observed};
+use crate::model::{Hardware, IfName, Link, LinkKind, NetState, StackLink};
+use crate::plan::link::diff::closure;
+use crate::plan::{DaemonState, NicRules, Observed, snapshot_quality};
 
 /// The host's state under the pods, and the devices at the bottom of it.
 #[derive(Debug)]
 pub(crate) struct HostBaseline {
     pub state: NetState,
     pub devices: BTreeSet<IfName>,
+    /// Whether it is the whole host, and not only what is under some pods.
+    pub is_whole: bool,
     /// Parents of pods that no record describes: only their name is known.
     named: BTreeSet<IfName>,
     /// What was taken from the host, or derived from a name, for those.
@@ -28,12 +31,13 @@ pub(crate) struct HostBaseline {
 
 impl HostBaseline {
     /// From the recorded state and its age, or from the pods' own stacks where there is none; `named` are parents that
-    /// nothing else describes. With `everything`, the restore brings back every device that was recorded.
+    /// nothing else describes. For the whole host, `inside` are the devices that pods have now: the restore brings back all others
+    /// that were recorded.
     pub(crate) fn new(
         recorded: Option<(NetState, u32)>,
         stacks: &[&[StackLink]],
         named: BTreeSet<IfName>,
-        everything: bool,
+        inside: Option<&[&Hardware]>,
         now: &NetState,
     ) -> Self {
         let of_stacks = stacks.iter().copied();
@@ -42,17 +46,24 @@ impl HostBaseline {
             .flat_map(stack::devices)
             .cloned()
             .collect();
+        let is_whole = recorded.is_some() && inside.is_some();
         let (state, age) = recorded.unwrap_or_else(|| (stack::as_state(of_stacks, now), 0));
-        if everything {
-            let physical = state
-                .links
-                .iter()
-                .filter(|link| link.kind == LinkKind::Physical);
-            devices.extend(physical.map(|link| link.name.clone()));
+        if let Some(inside) = inside {
+            let is_inside = |link: &Link| {
+                let device = link.hardware.as_ref().filter(|device| device.is_known());
+                device.is_some_and(|device| inside.iter().any(|one| one.is_same(device)))
+            };
+            let remade = snapshot_quality::remade(&state, now);
+            let own = state.links.iter().filter(|link| {
+                let is_device = link.kind == LinkKind::Physical || remade.contains(&link.name);
+                is_device && !is_inside(link)
+            });
+            devices.extend(own.map(|link| link.name.clone()));
         }
         let mut baseline = Self {
             state,
             devices,
+            is_whole,
             named,
             assumed: BTreeSet::new(),
             age,
@@ -61,6 +72,16 @@ impl HostBaseline {
         };
         baseline.learn(now);
         baseline
+    }
+
+    /// The recorded devices that are missing or were made anew, and that a restore of these pods leaves out.
+    pub(crate) fn left_out(&self, now: &NetState) -> Vec<IfName> {
+        if self.is_whole {
+            return Vec::new();
+        }
+        let remade = snapshot_quality::remade(&self.state, now).into_iter();
+        let in_scope = closure(self.devices.clone(), &self.state.links);
+        remade.filter(|name| !in_scope.contains(name)).collect()
     }
 
     /// Completes the links that only have a name from the host's present state: again once the devices are back.

@@ -11,6 +11,7 @@ use super::{
     AddressProxy, Bytes, Hardware, IfName, Mac, NetState, NetnsIdentity, NodeIdentity, PodId,
 };
 use crate::model::net::link::Vlan;
+use crate::model::net::link::is_switch;
 use crate::model::pod::cni_result::{CniResult, cni_result, main_interface};
 use crate::model::pod::empty::EmptyNetns;
 
@@ -195,9 +196,16 @@ pub struct StackLink {
     /// For a device: permanent MAC, bus address, driver.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hardware: Option<Hardware>,
-    /// The links below it: a VLAN's parent, a bond's ports.
+    /// The links below it: a VLAN's parent, a bond's ports, a bridge's ports that lead to other machines.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub over: Vec<IfName>,
+}
+
+impl StackLink {
+    /// Whether packets from one port of it go to the others.
+    pub(crate) fn is_switch(&self) -> bool {
+        is_switch(&self.kind)
+    }
 }
 
 /// The host's network namespace.

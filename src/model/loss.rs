@@ -30,6 +30,8 @@ pub enum LossCause {
     DefaultRoute(IpFamily),
     /// All routes of a family that have a gateway and go out of the link.
     GatewayRoutes(IpFamily),
+    /// The way out of its bridge on the host.
+    Uplink,
 }
 
 /// A family of IP addresses.
@@ -68,6 +70,7 @@ impl LossCause {
         "addresses",
         "default-route",
         "gateway-routes",
+        "uplink-lost",
     ];
 
     /// The stable word in JSON and metrics.
@@ -80,6 +83,7 @@ impl LossCause {
             Self::Addresses | Self::FamilyAddresses(_) => "addresses",
             Self::DefaultRoute(_) => "default-route",
             Self::GatewayRoutes(_) => "gateway-routes",
+            Self::Uplink => "uplink-lost",
         }
     }
 }

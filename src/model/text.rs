@@ -89,7 +89,11 @@ pub(crate) fn join<T: ToString>(items: impl IntoIterator<Item = T>, separator: &
 
 /// `1 pod`, `40 pods`; for nouns with a plural in `s`.
 pub(crate) fn count<N: Copy + Display + PartialEq + From<u8>>(number: N, noun: &str) -> String {
-    let plural = if number == N::from(1) { "" } else { "s" };
+    let plural = match noun {
+        _ if number == N::from(1) => "",
+        noun if noun.ends_with('s') => "es",
+        _ => "s",
+    };
     format!("{number} {noun}{plural}")
 }
 

@@ -74,6 +74,9 @@ pub struct Window {
     /// The host's NICs before and after; null when unknown.
     #[serde(default)]
     pub nics: Option<Vec<WindowNic>>,
+    /// The host after the last restore; null before it, and in the record of an earlier netfix.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<State>,
     /// The phases, in order.
     pub phases: Vec<Phase>,
     /// Every running pod at the start, sorted by id.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::link::{LinkPlanner, diff, ipv6, sriov};
-use super::{addresses, daemons, routes};
+use super::{addresses, daemons, loss, routes, snapshot_quality, surplus};
 use crate::model::problem::{ConflictCause, PlanCause};
 use crate::model::{IfName, Link, LinkKind, NetState, Nexthop, Parent};
 use crate::plan::{Change, HostDevice, HostLinks, NetlinkStep, Observed, Plan, Step};
@@ -24,12 +24,14 @@ pub fn host(
             devices: HostDevice::all(observed.state),
             ..HostLinks::default()
         },
+        coming: BTreeSet::new(),
     };
     let in_scope = planner.in_scope(devices.clone());
     for link in &in_scope {
         planner.link(link);
     }
     planner.objects(&in_scope);
+    planner.lost_for_good(&in_scope);
     (planner.links.plan, planner.parents)
 }
 
@@ -37,6 +39,8 @@ struct HostPlanner<'a> {
     links: LinkPlanner<'a>,
     /// What pods can have as parents.
     parents: HostLinks,
+    /// Virtual functions whose device comes with the plan: what is on them follows in the next round.
+    coming: BTreeSet<IfName>,
 }
 
 impl<'a> HostPlanner<'a> {
@@ -96,6 +100,7 @@ impl<'a> HostPlanner<'a> {
         };
         if now.name != wanted.name && self.gets_name(wanted, now) {
             self.can_be_parent(wanted);
+            self.coming.insert(wanted.name.clone());
             let change = Change::Name(wanted.name.clone());
             return self.links.plan.push(Step::set(&now.name, change));
         }
@@ -112,7 +117,7 @@ impl<'a> HostPlanner<'a> {
         self.can_be_parent(wanted);
         self.links.cannot_restore(wanted, Some(now));
         self.links.settle(wanted, now, Some(&self.parents));
-        let made = sriov::made(wanted, now, &self.links.plan);
+        let made = sriov::made(wanted, now, &self.links.plan.steps);
         self.parents.functions.extend(made);
     }
 
@@ -126,8 +131,16 @@ impl<'a> HostPlanner<'a> {
     /// A device that comes with a step of the plan.
     fn function(&mut self, wanted: &Link) {
         self.can_be_parent(wanted);
-        if let Some(fresh) = self.links.fresh(wanted) {
-            self.links.settle(wanted, &fresh, Some(&self.parents));
+        match self.links.fresh(wanted) {
+            // Its own settings are known only then.
+            Some(fresh) => {
+                let wanted = Link {
+                    nic: None,
+                    ..wanted.clone()
+                };
+                self.links.settle(&wanted, &fresh, Some(&self.parents));
+            }
+            None => drop(self.coming.insert(wanted.name.clone())),
         }
     }
 
@@ -245,7 +258,7 @@ impl<'a> HostPlanner<'a> {
             .is_some_and(|parent| parent.mac == wanted.mac)
     }
 
-    /// Whether the plan changes the parent's MAC, which the VLAN follows.
+    /// Whether the plan changes the parent's MAC, which the VLAN follows: it sets that, or gives it or its bridge another port.
     fn parent_changes_mac(&self, wanted: &Link) -> bool {
         let Some(Parent::Own(parent)) = &wanted.parent else {
             return false;
@@ -254,9 +267,13 @@ impl<'a> HostPlanner<'a> {
         self.links.plan.steps.iter().any(|step| match step {
             Step::Netlink(NetlinkStep::SetLink {
                 dev: changed,
-                change: Change::Mac(_) | Change::Master(_),
+                change,
                 ..
-            }) => *changed == dev,
+            }) => match change {
+                Change::Mac(_) => *changed == dev,
+                Change::Master(master) => *changed == dev || *master == dev,
+                _ => false,
+            },
             _ => false,
         })
     }
@@ -271,6 +288,33 @@ impl<'a> HostPlanner<'a> {
         } else {
             Cow::Borrowed(wanted)
         }
+    }
+
+    /// Reports what no step restores and no link in scope has: objects that netfix cannot make, which went when devices of the host
+    /// were lost or made anew.
+    fn lost_for_good(&mut self, in_scope: &[&Link]) {
+        let LinkPlanner {
+            wanted,
+            now,
+            observed,
+            plan,
+        } = &mut self.links;
+        let (then, present) = (wanted.state, observed.state);
+        if loss::remade(then, present).is_empty() {
+            return;
+        }
+        let gone = then.links.iter().filter(|link| {
+            let is_in_scope = in_scope.iter().any(|one| one.name == link.name);
+            !is_in_scope && now.link(&link.name).is_none()
+        });
+        let links = gone.filter(|link| snapshot_quality::lost_for_good(link).is_some());
+        let links = links.map(|link| {
+            let kind = link.kind.name().to_owned();
+            PlanCause::KindMissing { kind }.error(&link.name)
+        });
+        let others = surplus::beyond(&then.unsupported, &present.unsupported);
+        let others = others.map(|what| PlanCause::ObjectLost.error(what));
+        plan.problems.extend(links.chain(others));
     }
 
     /// Addresses, neighbours and routes of every link in scope that exists.
@@ -291,7 +335,9 @@ impl<'a> HostPlanner<'a> {
         let name_now = |then: &IfName| {
             let name = self.parents.name_now(then);
             let exists = observed.new_link.is_some() || now.link(&name).is_some();
-            let is_planned = in_scope.contains(then) && self.parents.present.contains(then);
+            let is_planned = in_scope.contains(then)
+                && self.parents.present.contains(then)
+                && !self.coming.contains(then);
             (is_planned && exists).then_some(name)
         };
         let superfluous = addresses::steps(wanted, *observed, &name_now, plan);

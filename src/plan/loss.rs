@@ -8,7 +8,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use ipnet::IpNet;
 
 use crate::model::net::route::KIND_UNICAST;
-use crate::model::{Address, IfName, Indexed, IpFamily, Link, Loss, LossCause, NetState, Route};
+use crate::model::net::stack;
+use crate::model::{
+    Address, Hardware, IfName, Indexed, IpFamily, Link, Loss, LossCause, NetState, Parent, Route,
+    StackLink,
+};
 use crate::plan::link::diff;
 
 /// What a pod has lost since its good record.
@@ -25,8 +29,21 @@ pub fn loss(good: &NetState, now: &NetState) -> Option<Loss> {
         .or_else(|| both.gateway_routes())
 }
 
-/// What the host has lost since its good record: a link with addresses, or these, if it has hardware, carries pods (`under`) or is on
-/// top of such a link; or the default route. Other links belong to other programs.
+/// What a pod has lost of the host's links under it, the `stack` of its good record: a bridge that its packets pass has no uplink any
+/// more. Its own links are unharmed.
+#[must_use]
+pub fn uplink_loss(pod: &NetState, stack: &[StackLink], host: &NetState) -> Option<Loss> {
+    stack::lost_uplink(stack, host)?;
+    let is_on_host = |link: &&Link| {
+        let ends = [&link.parent, &link.peer];
+        ends.iter().any(|end| matches!(end, Some(Parent::Host(_))))
+    };
+    let link = pod.links.iter().find(is_on_host)?;
+    Some(Loss::new(link, LossCause::Uplink))
+}
+
+/// What the host has lost since its good record: a link with addresses, or these, if it is a device, carries pods (`under`) or is on
+/// top of such a link; what went with a device that was made anew; or the default route. Other links belong to other programs.
 #[must_use]
 pub fn host_loss(
     good: &NetState,
@@ -34,19 +51,51 @@ pub fn host_loss(
     under: BTreeSet<&IfName>,
 ) -> Option<(IfName, LossCause)> {
     let both = Since::new(good, now);
-    let devices = good.links.iter().filter(|link| link.hardware.is_some());
-    let own = devices
-        .map(|link| &link.name)
-        .chain(under)
-        .cloned()
-        .collect();
+    let mut own = stack::devices_of(good);
+    own.extend(under.into_iter().cloned());
     let carrying = with_masters(diff::closure(own, &good.links), &good.links);
     let of_links = good
         .links_but_loopback()
         .filter(|link| carrying.contains(&link.name));
-    let mut lost = of_links.filter_map(|link| Some((link, both.of_host_link(link)?)));
+    // A device that is missing may have been moved.
+    let is_there = |name: &IfName| {
+        good.link(name)
+            .and_then(|link| present(link, now))
+            .is_some()
+    };
+    let back = remade(good, now).into_iter().filter(is_there).collect();
+    let with_device = diff::closure(back, &good.links);
+    let mut lost = of_links.filter_map(|link| {
+        let what = both.of_host_link(link, with_device.contains(&link.name))?;
+        Some((link, what))
+    });
     let lost = lost.next().or_else(|| both.default_route());
     lost.map(|(link, what)| (link.name.clone(), what))
+}
+
+/// The recorded devices of the host that are missing, or were made anew since: their drivers were reloaded.
+pub(crate) fn remade(good: &NetState, now: &NetState) -> BTreeSet<IfName> {
+    let mut devices = stack::devices_of(good);
+    devices.retain(|name| {
+        let then = good.link(name);
+        then.is_some_and(|then| present(then, now).is_none_or(|now| now.index != then.index))
+    });
+    devices
+}
+
+/// A recorded NIC of the host that is missing, and not among the devices `inside` pods.
+#[must_use]
+pub fn missing_nic<'a>(
+    good: &'a NetState,
+    now: &NetState,
+    inside: &[Hardware],
+) -> Option<&'a IfName> {
+    let mut missing = good.links.iter().filter(|link| {
+        let known = link.hardware.as_ref().filter(|device| device.is_known());
+        let is_inside = |device: &Hardware| inside.iter().any(|one| one.is_same(device));
+        known.is_some_and(|device| !is_inside(device)) && present(link, now).is_none()
+    });
+    missing.next().map(|link| &link.name)
 }
 
 /// These links, and the bridges of which one of them is a port, with what is on top of those.
@@ -96,11 +145,14 @@ impl<'a> Since<'a> {
         }
     }
 
-    /// What a link of the host has lost, which may have another name now. One that had no addresses may go.
-    fn of_host_link(&self, link: &Link) -> Option<LossCause> {
+    /// What a link of the host has lost, which may have another name now. One that had no addresses may go, or go down, unless that
+    /// came with the loss of its device.
+    fn of_host_link(&self, link: &Link, with_device: bool) -> Option<LossCause> {
         let had = |family: &IpFamily| owned(&self.good, &link.name, *family).next().is_some();
         match present(link, self.now.state) {
+            Some(now) if with_device && link.flags.up && !now.flags.up => Some(LossCause::LinkDown),
             Some(now) => self.addresses(link, &now.name),
+            None if with_device => Some(LossCause::LinkGone),
             None => IpFamily::BOTH
                 .iter()
                 .any(had)

@@ -6,7 +6,8 @@ use crate::model::problem::{PlanCause, SnapshotCause};
 use crate::model::text::escape;
 use crate::model::{Hardware, IfName, Indexed, Link, LinkKind, NetState, Parent, Problem};
 use crate::plan::link::port;
-pub use crate::plan::loss::{host_loss, loss};
+pub(crate) use crate::plan::loss::remade;
+pub use crate::plan::loss::{host_loss, loss, missing_nic, uplink_loss};
 
 /// What a driver reload would take from a pod and netfix could not restore.
 #[must_use]
@@ -55,7 +56,7 @@ fn unsupported(state: &NetState) -> Vec<Problem> {
     links.chain(others).collect()
 }
 
-fn lost_for_good(link: &Link) -> Option<SnapshotCause> {
+pub(super) fn lost_for_good(link: &Link) -> Option<SnapshotCause> {
     match (&link.kind, &link.parent) {
         (LinkKind::Loopback, _) => None,
         (_, Some(Parent::Elsewhere)) => Some(SnapshotCause::OnThirdNamespace),
@@ -93,16 +94,27 @@ fn devices_inside(state: &NetState) -> impl Iterator<Item = Problem> {
         .map(|link| SnapshotCause::DeviceInPod.error(link.title()))
 }
 
-/// What a driver reload would take from the host and netfix could not restore: a warning, because no pod is lost by it.
+/// What a driver reload would take from the host and netfix could not restore.
 #[must_use]
 pub fn unsupported_on_host(state: &NetState) -> Vec<Problem> {
     let can_be_port = |link: &Link| link.kind.can_be_lost();
     unsupported(state)
         .into_iter()
         .chain(traffic(state, can_be_port))
-        .map(Problem::demoted)
-        .chain(ports(state, can_be_port).map(|(link, cause)| cause.warning(link)))
+        .chain(ports(state, can_be_port).map(|(link, cause)| cause.error(link)))
         .collect()
+}
+
+/// What of that the host had by its good record and has no more, since devices of it were lost or made anew.
+#[must_use]
+pub fn unsupported_and_lost(good: &NetState, now: &NetState) -> Vec<Problem> {
+    if remade(good, now).is_empty() {
+        return Vec::new();
+    }
+    let left = unsupported_on_host(now);
+    let mut lost = unsupported_on_host(good);
+    lost.retain(|problem| !left.contains(problem));
+    lost
 }
 
 /// The ports of a master to which netfix cannot add one, among the links that `can_be_port`.

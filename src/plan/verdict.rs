@@ -32,6 +32,14 @@ impl PodVerdict {
         }
     }
 
+    /// The verdict where the host's links under the pod may not be what they were: `lost` is what it lost there.
+    pub(crate) fn with(self, lost: Option<Loss>) -> Self {
+        match (self, lost) {
+            (Self::InSync | Self::Drifted, Some(loss)) => Self::Lost(loss),
+            (other, _) => other,
+        }
+    }
+
     /// Whether something is missing or differs.
     pub(crate) fn is_drift(&self) -> bool {
         match self {

@@ -27,6 +27,11 @@ impl Surveyed {
         gone.map(|one| &one.pod.info)
     }
 
+    /// Whether there is something to compare and to restore: pods that run, the whole host, or the host under pods that are gone.
+    pub(crate) fn has_work(&self) -> bool {
+        !self.matched.is_empty() || self.baseline.is_whole || self.has_only_gone()
+    }
+
     /// Whether every record is about a pod that is gone. Then the host is restored, and nothing else is missing.
     pub(crate) fn has_only_gone(&self) -> bool {
         let is_readable = self.damaged.is_empty() && self.damaged_files == 0;

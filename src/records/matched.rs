@@ -11,10 +11,10 @@ use crate::kernel::{Error, ethtool};
 use crate::matching::host_parents::AssumedParent;
 use crate::model::net::link::sysctl::Sysctls;
 use crate::model::{
-    Address, Checkpoint, Claim, IfName, Link, NetState, Partial, PodInfo, PodSummary, Problem,
-    interfaces,
+    Address, Checkpoint, Claim, IfName, Link, Loss, NetState, Partial, PodInfo, PodSummary,
+    Problem, interfaces,
 };
-use crate::plan::{self, DaemonState, HostLinks, NicRules, Observed, Plan};
+use crate::plan::{self, DaemonState, HostLinks, NicRules, Observed, Plan, snapshot_quality};
 use crate::records::stored::{age, summary_of};
 use crate::store::{Light, Whole};
 
@@ -97,6 +97,12 @@ impl Matched {
     /// Whether an address that is missing is left to a daemon.
     pub(crate) fn leaves_to_daemon(&self, address: &Address) -> bool {
         self.daemons == DaemonState::Leave && address.is_of_daemon(|_| false)
+    }
+
+    /// What the pod has lost of the host's links under it.
+    pub(crate) fn lost_uplink(&self, host: &NetState) -> Option<Loss> {
+        let own = self.checkpoint.netfix.as_ref()?;
+        snapshot_quality::uplink_loss(&own.state, &own.stack, host)
     }
 
     /// Whether a record from elsewhere is used for it.

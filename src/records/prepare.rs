@@ -107,7 +107,9 @@ pub(crate) fn prepare_with(
         };
     }
     surveyed.gone.missed = missed(request, &surveyed);
-    let has_matched = !surveyed.matched.is_empty();
+    let is_of_cache = matches!(request.source, RecordSource::CniCache(_));
+    let has_host = surveyed.baseline.is_whole && !is_of_cache;
+    let has_matched = has_host || !surveyed.matched.is_empty();
     if !has_matched && surveyed.rejected.is_empty() && surveyed.damaged.is_empty() {
         surveyed.problems.push(nothing_stored(request));
     }

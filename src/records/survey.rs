@@ -15,7 +15,9 @@ use crate::matching::host_baseline::HostBaseline;
 use crate::matching::host_parents;
 use crate::model::pod::empty::{Evidence, needs_none};
 use crate::model::problem::MatchingCause;
-use crate::model::{IfName, NetState, NodeIdentity, NodeState, PodInfo, Problem};
+use crate::model::{
+    Hardware, IfName, LinkKind, NetState, NodeIdentity, NodeState, PodInfo, Problem,
+};
 use crate::records::claims::settle_claims;
 use crate::records::cni_cache;
 use crate::records::cni_cache::Cache;
@@ -187,7 +189,8 @@ pub(crate) fn survey_from(
     let recorded = node_state.as_ref().map(|recorded| &recorded.state);
     let matched = &mut paired.matched;
     problems.extend(assume_parents(matched, parent, recorded, &host.state)?);
-    let baseline = baseline(node_state.as_ref(), &paired.matched, selection, &host);
+    let known = (paired.matched.as_slice(), unmatched.as_slice());
+    let baseline = baseline(node_state.as_ref(), known, selection, &host);
     if let Some(partial) = paired.matched.iter().find(|m| m.partial.is_some()) {
         let source = &partial.info.source;
         problems.extend(host_parents::unknown_from(source, &baseline, &host.state));
@@ -318,10 +321,19 @@ pub(super) fn mark_private(
 
 fn baseline(
     recorded: Option<&NodeState>,
-    matched: &[Matched],
+    (matched, unmatched): (&[Matched], &[Unmatched]),
     selection: &Selection,
     host: &Host,
 ) -> HostBaseline {
+    let extensions = matched
+        .iter()
+        .filter_map(|one| one.checkpoint.netfix.as_ref());
+    let of_records = extensions.map(|extension| &extension.state);
+    let links = of_records
+        .chain(unmatched.iter().map(|one| &one.state))
+        .flat_map(|state| &state.links);
+    let devices = links.filter(|link| link.kind == LinkKind::Physical);
+    let inside: Vec<&Hardware> = devices.filter_map(|link| link.hardware.as_ref()).collect();
     let stacks: Vec<_> = matched
         .iter()
         .filter_map(|one| one.checkpoint.netfix.as_ref())
@@ -336,7 +348,7 @@ fn baseline(
         recorded.map(|recorded| (recorded.state.clone(), age(&recorded.stamp()))),
         &stacks,
         named.collect(),
-        selection.is_everything(),
+        selection.is_everything().then_some(inside.as_slice()),
         &host.state,
     )
 }

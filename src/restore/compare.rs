@@ -12,6 +12,7 @@ use crate::plan::{self, HostLinks, Plan, PodVerdict, snapshot_quality};
 use crate::records::matched::Matched;
 use crate::records::survey::Surveyed;
 use crate::refusal::Refusal;
+use crate::restore::host::scope::not_selected;
 use crate::side_by_side;
 
 /// What is missing on the host and in each pod.
@@ -79,7 +80,8 @@ pub(crate) fn compare(surveyed: &mut Surveyed, depth: Depth) -> Result<Compariso
     let new_link = state::new_link_settings(&mut host.socket)
         .map_err(|error| cannot_observe("host", &error))?;
     let observed = baseline.observed(&host.state, Some(&new_link));
-    let (host_plan, links) = plan::host(&baseline.state, observed, &baseline.devices);
+    let (mut host_plan, links) = plan::host(&baseline.state, observed, &baseline.devices);
+    host_plan.problems.extend(not_selected(host, baseline));
     let compare = |matched: &mut Matched| {
         let compared = matched.compare(host, &links, depth);
         compared.unwrap_or_else(Compared::unknown)
@@ -126,7 +128,7 @@ impl Matched {
         let (at_risk, gone) = (state.sockets_at_risk(), wanted.sockets_lost(&state));
         let sockets = Suspects::of_pod(&self.pod, at_risk, gone);
         Ok(Compared {
-            verdict: PodVerdict::new(&wanted, &state, &plan),
+            verdict: PodVerdict::new(&wanted, &state, &plan).with(self.lost_uplink(&host.state)),
             plan,
             unsupported: snapshot_quality::unsupported_in_pod(&state),
             drivers: PodDrivers::of(&state, &host.state),

@@ -15,7 +15,9 @@ pub(crate) struct Restored {
     pub node: NodeIdentity,
     /// When the host's state was recorded (RFC 3339), where it was.
     pub recorded: Option<String>,
-    /// Steps on the host, and its state after them. `None` where no pod has a usable record: then nothing was changed.
+    /// Whether that is the whole host, and not only what is under the selected pods.
+    pub is_whole: bool,
+    /// Steps on the host, and its state after them. `None` where nothing has a usable record: then nothing was changed.
     pub host: Option<(Vec<Step>, RestoreState)>,
     /// Sorted by id.
     pub pods: Vec<RestoredPod>,

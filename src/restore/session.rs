@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::context::Pending;
 use crate::kernel::Error;
 use crate::model::problem::RestoreCause;
-use crate::model::{Address, Problem};
+use crate::model::{Address, Loss, Problem};
 use crate::plan::HostLinks;
 use crate::progress::{Listener, Progress, Stage, Wait};
 use crate::records::fallback::Fallback;
@@ -27,7 +27,7 @@ use crate::restore::conflict::probe::Probing;
 use crate::restore::course::Course;
 use crate::restore::facts::{Limits, RestoreState, Restored, RestoredPod};
 use crate::restore::host::links::{HostDone, HostJob};
-use crate::restore::host::scope::ParentChange;
+use crate::restore::host::scope::{ParentChange, not_selected};
 use crate::restore::host::wait_nic::{self, WaitLimit};
 use crate::restore::permit::Permit;
 use crate::restore::pods::pod::PodJob;
@@ -143,9 +143,10 @@ fn once(
     progress: &mut dyn Listener,
 ) -> Result<Attempt, Refusal> {
     let has_torn = course.leave_out(&mut surveyed);
+    let has_work = has_torn || surveyed.has_work();
     let pods = PodJob::all(mem::take(&mut surveyed.matched));
     // Without a record that may be used here, nothing is changed.
-    let mut done = if pods.is_empty() && !has_torn && !surveyed.has_only_gone() {
+    let mut done = if !has_work {
         Done::default()
     } else {
         let done = in_order(
@@ -232,10 +233,12 @@ fn in_order(
         &mut pending,
         progress,
     )?);
-    // Restore what the host lost while the pods were restored, and its addresses on links that got carrier late.
+    // Restore what the host lost while the pods were restored, which Open vSwitch may still have to take back, and its addresses on links that got carrier late.
+    notes.extend(host.wait_for_switches(progress)?);
     host.restore_again(progress)?;
     notes.extend(probed::finish_host(scene, &mut host, progress)?);
     notes.extend(host.managed.findings(&host.done));
+    notes.extend(not_selected(host.host, host.baseline));
     // Find both sides of each conflict about a MAC. The caller begins again if parents were lost meanwhile.
     holders::find_mac_owners(&mut pods, host.host);
     let parents = course.end(&parents, host.parents());
@@ -329,7 +332,16 @@ fn sum_up(mut surveyed: Surveyed, done: Done, runtimes: &RuntimeConfig) -> Resto
     let is_refused = done.host.is_none() && surveyed.is_refused();
     let (host, of_host) = done.host.unzip();
     let (mut pods, mut of_pods, mut detecting) = (Vec::new(), Vec::new(), Vec::new());
-    for (pod, problems, unfinished) in side_by_side::map(done.pods, PodJob::finish) {
+    let uplinks = done.pods.iter();
+    let uplinks: Vec<_> = uplinks
+        .map(|one| one.matched.lost_uplink(&surveyed.host.state))
+        .collect();
+    let finished = side_by_side::map(done.pods, PodJob::finish).into_iter();
+    for ((mut pod, problems, unfinished), lost) in finished.zip(uplinks) {
+        if let Some(Loss { link, .. }) = lost {
+            pod.state = RestoreState::of(!pod.done.is_empty(), false);
+            of_pods.push(RestoreCause::UplinkLost.error(link).of(&pod.pod.info.id));
+        }
         pods.push(pod);
         of_pods.extend(problems);
         detecting.extend(unfinished);
@@ -357,6 +369,7 @@ fn sum_up(mut surveyed: Surveyed, done: Done, runtimes: &RuntimeConfig) -> Resto
     Restored {
         recorded: surveyed.node_state.map(|recorded| shown(&recorded.stamp())),
         node: surveyed.node,
+        is_whole: surveyed.baseline.is_whole,
         host,
         pods,
         gone,

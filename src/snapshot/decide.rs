@@ -15,10 +15,10 @@ use crate::model::net::stack;
 use crate::model::pod::empty::{EmptyNetns, Evidence};
 use crate::model::problem::SnapshotCause;
 use crate::model::{
-    Bytes, Checkpoint, Loss, LossCause, NetState, NetnsIdentity, PodId, PodInfo, PodSummary,
-    Problem, interfaces,
+    Bytes, Checkpoint, Hardware, Loss, LossCause, NetState, NetnsIdentity, PodId, PodInfo,
+    PodSummary, Problem, interfaces,
 };
-use crate::plan::snapshot_quality;
+use crate::plan::snapshot_quality::{self, uplink_loss};
 
 /// Decides what a snapshot changes.
 pub(crate) fn decide(now: Observation, stored: &Archive) -> Changes {
@@ -28,6 +28,7 @@ pub(crate) fn decide(now: Observation, stored: &Archive) -> Changes {
         mut problems,
         accept,
     } = now;
+    let inside = devices_inside(&pods, moment.everything);
     let mut decider = Decider {
         moment: &moment,
         stored,
@@ -67,6 +68,7 @@ pub(crate) fn decide(now: Observation, stored: &Archive) -> Changes {
         gone: &gone,
         is_whole,
         is_accepted: accepted.host,
+        inside: inside.as_deref(),
     };
     let host = known.decide(empty);
     let makes_generation = !host.has_lost && is_whole;
@@ -80,6 +82,22 @@ pub(crate) fn decide(now: Observation, stored: &Archive) -> Changes {
         host,
         problems,
     }
+}
+
+/// The devices inside pods; `None` where not every namespace was read.
+fn devices_inside(pods: &[PodObservation], everything: bool) -> Option<Vec<Hardware>> {
+    let mut devices = Vec::new();
+    for pod in pods {
+        match &pod.reading {
+            Reading::Whole(state) | Reading::Torn { state, .. } => {
+                let links = state.links.iter();
+                devices.extend(links.filter_map(|link| link.hardware.clone()));
+            }
+            Reading::NoPod => {}
+            Reading::Failed(_) => return None,
+        }
+    }
+    everything.then_some(devices)
 }
 
 /// The namespaces with nothing to record that a snapshot of some pods does not read again.
@@ -167,7 +185,11 @@ impl<'a> Decider<'a> {
         let what = LossCause::LinkGone;
         let loss = match vanished {
             Some(link) => Some(Loss { link, what }),
-            None => good.and_then(|good| snapshot_quality::loss(&good.own.state, &state)),
+            None => good.and_then(|good| {
+                let (then, under) = (&good.own.state, &good.own.stack);
+                snapshot_quality::loss(then, &state)
+                    .or_else(|| uplink_loss(then, under, &self.moment.host))
+            }),
         };
         let evidence = match stored.get(&info.id) {
             Some(Err(_)) => evidence.or(Some(Evidence::Checkpoint)),

@@ -7,10 +7,12 @@ use super::facts::{Archive, Moment};
 use crate::model::checkpoint::SCHEMA;
 use crate::model::pod::empty::EmptyNetns;
 use crate::model::problem::SnapshotCause;
-use crate::model::{IfName, Link, LinkKind, NetState, NodeState, PodId, Problem, StackLink};
+use crate::model::{
+    Hardware, IfName, Link, LinkKind, LossCause, NetState, NodeState, PodId, Problem, StackLink,
+};
 use crate::plan::link::diff::is_above;
 use crate::plan::snapshot_quality;
-use crate::plan::snapshot_quality::host_loss;
+use crate::plan::snapshot_quality::{host_loss, missing_nic, unsupported_and_lost};
 
 /// What the decision for the host depends on.
 pub(super) struct Known<'a> {
@@ -23,6 +25,8 @@ pub(super) struct Known<'a> {
     pub is_whole: bool,
     /// Whether a person gives up what the host has lost.
     pub is_accepted: bool,
+    /// The devices inside pods, where every namespace was read.
+    pub inside: Option<&'a [Hardware]>,
 }
 
 impl Known<'_> {
@@ -67,9 +71,20 @@ impl Known<'_> {
     fn lost(&self) -> Option<Problem> {
         let recorded = self.stored.node.as_ref()?;
         let under = self.links_under_pods().map(|under| &under.name).collect();
-        let (link, what) = host_loss(&recorded.state, &self.moment.host, under)?;
+        let (then, now) = (&recorded.state, &self.moment.host);
         let generation = self.stored.generation_of_node();
-        Some(SnapshotCause::HostLost { what, generation }.error(&link))
+        if let Some((link, what)) = host_loss(then, now, under) {
+            return Some(SnapshotCause::HostLost { what, generation }.error(&link));
+        }
+        if let Some(link) = self
+            .inside
+            .and_then(|inside| missing_nic(then, now, inside))
+        {
+            let what = LossCause::LinkGone;
+            return Some(SnapshotCause::HostLost { what, generation }.error(link));
+        }
+        let lost = unsupported_and_lost(then, now).into_iter().next()?;
+        Some(SnapshotCause::HostObjectLost.error(lost.object))
     }
 
     /// The problem with a link under a checkpoint of this boot that is gone under any name, or that was up and is down.
@@ -137,7 +152,9 @@ fn lasting(host: &NetState, under: &BTreeSet<&IfName>) -> NetState {
     let mut state = host.clone().lasting();
     let carries = |link: &Link| {
         let mut uppers = host.links.iter();
-        under.contains(&link.name) || uppers.any(|upper| is_above(upper, link))
+        // A port of a bridge that is one end of a pair is a pod's.
+        under.contains(&link.name)
+            || uppers.any(|upper| !upper.is_bridge() && is_above(upper, link))
     };
     state.links.retain(|link| {
         !matches!(&link.kind, LinkKind::Other { driver } if driver == "veth") || carries(link)

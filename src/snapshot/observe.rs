@@ -15,7 +15,7 @@ use crate::matching::Selection;
 use crate::matching::claims::{Claimant, contests};
 use crate::model::net::stack;
 use crate::model::{Bytes, NetState, NodeIdentity, Problem};
-use crate::plan::snapshot_quality::{host_loss, loss};
+use crate::plan::snapshot_quality::{host_loss, loss, unsupported_and_lost, uplink_loss};
 use crate::records::contest;
 use crate::records::contest::CNI_CACHE;
 use crate::records::evidence::Witnesses;
@@ -149,7 +149,10 @@ fn needs_past(
     let recorded = archive.node.as_ref();
     let has_host_lost = || {
         let under = archive.stacks(node).map(|(_, link)| &link.name).collect();
-        recorded.is_some_and(|old| host_loss(&old.state, host, under).is_some())
+        recorded.is_some_and(|old| {
+            host_loss(&old.state, host, under).is_some()
+                || !unsupported_and_lost(&old.state, host).is_empty()
+        })
     };
     let mut both = pods.iter().zip(observed);
     both.any(|(pod, observed)| {
@@ -157,7 +160,9 @@ fn needs_past(
         match (good, observed) {
             (None, _) => true,
             (Some(good), Ok((state, torn))) => {
-                torn.is_some() || loss(&good.own.state, state).is_some()
+                torn.is_some()
+                    || loss(&good.own.state, state).is_some()
+                    || uplink_loss(&good.own.state, &good.own.stack, host).is_some()
             }
             (Some(_), Err(_)) => false,
         }

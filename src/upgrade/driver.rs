@@ -1,17 +1,17 @@
 //! The driver of a window: runs the phases in their order, logs and records what came of each, and decides what follows from it.
 
 mod last_look;
+mod probe;
 
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use crate::context::Context;
-use crate::inventory::nics;
 use crate::kubelet::resume::resume;
+use crate::model::Exit;
 use crate::model::problem::{CommandCause, KubeletCause};
 use crate::model::window::PhaseName;
-use crate::model::{Exit, Problem};
 use crate::refusal::Refusal;
 use crate::restore::Restored;
 use crate::upgrade::baseline;
@@ -21,11 +21,11 @@ use crate::upgrade::phases::check::Preflight;
 use crate::upgrade::phases::late::{Late, Named};
 use crate::upgrade::phases::restore::PodNetwork;
 use crate::upgrade::phases::rollback::NetworkAfter;
-use crate::upgrade::phases::{check, command, late, pause, rollback, snapshot, verify};
+use crate::upgrade::phases::{check, command, late, pause, rollback, snapshot};
 use crate::upgrade::request::UpgradeRequest;
 use crate::upgrade::unselected::Unselected;
 use crate::window::background::Background;
-use crate::window::event::{Event, Reached};
+use crate::window::event::Event;
 
 /// The window of `netfix upgrade`.
 pub(crate) fn drive(
@@ -284,31 +284,6 @@ impl Driver<'_> {
             .begin(PhaseName::Verify, &Event::Verifying);
         let is_well = self.probe(network);
         self.ledger.session.end(is_well);
-    }
-
-    /// Records what a probe finds; returns whether all is well.
-    fn probe(&mut self, network: &mut PodNetwork) -> bool {
-        let is_selection = !self.request.selection.is_everything();
-        let session = &mut self.ledger.session;
-        let (pods, baseline) = (&session.window().pods, &network.baseline);
-        let (verified, mut problems) = verify::after(pods, baseline, self.request, self.context);
-        session.note_nics_after(nics::read(&baseline.devices()).ok());
-        if let Some(verified) = &verified {
-            session.log(&Event::Verified(Reached {
-                is_selection,
-                ..Reached::of(verified)
-            }));
-            session.note_verified(verified);
-        }
-        let duplicates = self.restored.end_detection();
-        if !duplicates.is_empty() {
-            session.note_states(&self.restored.states());
-        }
-        problems.extend(duplicates);
-        let is_well = !problems.iter().any(Problem::is_error);
-        self.ledger.problems.add(Area::Network, problems);
-        network.after.unanswered = verified.map(|one| one.unanswered).unwrap_or_default();
-        is_well
     }
 
     /// Runs the rollback where it is needed, at most once in a window; returns whether it ran. A wait that a signal ended

@@ -3,6 +3,7 @@
 
 mod baseline;
 pub(crate) mod condition;
+pub(crate) mod device_loss;
 pub(crate) mod driver;
 pub(crate) mod launch;
 pub(crate) mod ledger;

@@ -7,6 +7,7 @@ use crate::inventory::pods::observe_pods;
 use crate::inventory::sockets::{self, Suspects};
 use crate::inventory::{Inventory, nics};
 use crate::kubelet::unit;
+use crate::matching::at_risk::{self, PodDrivers};
 use crate::model::net::stack;
 use crate::model::problem::WindowCause;
 use crate::model::{
@@ -14,6 +15,7 @@ use crate::model::{
 };
 use crate::refusal::Refusal;
 use crate::upgrade::baseline;
+use crate::upgrade::device_loss::DeviceLoss;
 use crate::upgrade::phases::rollback::already_rolled_back;
 use crate::upgrade::phases::{check, snapshot};
 use crate::upgrade::request::UpgradeRequest;
@@ -27,10 +29,12 @@ pub(crate) struct Preview {
     pub node: NodeIdentity,
     /// The unit that it would pause.
     pub unit: Option<String>,
-    /// The pods with a link on one of the host's.
+    /// The pods with a link on one of the host's, or with a device inside.
     pub pods: Vec<PodSummary>,
     /// The devices of the host under them.
     pub nics: Vec<Nic>,
+    /// What the host loses, by device.
+    pub devices: Vec<DeviceLoss>,
     pub problems: Vec<Problem>,
     /// Whether the window would be refused, as far as that is known.
     pub is_refused: bool,
@@ -73,7 +77,7 @@ fn rehearsed(request: &UpgradeRequest<'_>, context: &mut Context) -> Result<Prev
     let written = snapshot::write(found.captured, None, request, &found.left_out, progress);
     found.blockers.add_of_snapshot(written.problems);
     query::before(&request.runtimes)?;
-    let mut preview = seen(found.inventory, |pod| found.left_out.has(pod));
+    let mut preview = seen(found.inventory, request, |pod| found.left_out.has(pod));
     preview.problems.extend(burst);
     match found.blockers.gate(request) {
         Ok(accepted) => preview.problems.extend(accepted),
@@ -94,7 +98,7 @@ fn resumed(
     inventory
         .pods
         .retain(|pod| request.selection.wants_pod(&pod.info));
-    let mut preview = seen(inventory, |pod| left_out.has(pod));
+    let mut preview = seen(inventory, request, |pod| left_out.has(pod));
     preview
         .problems
         .retain(|problem| !left_out.is_about(problem));
@@ -104,18 +108,26 @@ fn resumed(
     Ok(preview)
 }
 
-/// The pods on the host's links, and the devices at the bottom of these.
-fn seen(mut inventory: Inventory, is_left_out: impl Fn(&PodId) -> bool) -> Preview {
+/// The pods on the host's links or behind a bridge with an uplink, and the devices that go.
+fn seen(
+    mut inventory: Inventory,
+    request: &UpgradeRequest<'_>,
+    is_left_out: impl Fn(&PodId) -> bool,
+) -> Preview {
     let host = &inventory.host;
     let states = observe_pods(&mut inventory.pods, host);
     let (mut pods, mut devices) = (Vec::new(), BTreeSet::<IfName>::new());
-    let mut suspects = Vec::new();
+    let (mut suspects, mut drivers) = (Vec::new(), Vec::new());
     let mut problems = std::mem::take(&mut inventory.problems);
     for (pod, state) in inventory.pods.iter().zip(states) {
         match state {
-            Ok(state) if state.links.iter().any(Link::is_on_host) && !is_left_out(&pod.info.id) => {
+            Ok(state) if !is_left_out(&pod.info.id) => {
                 let under = stack::under(&state, &host.state);
+                if under.is_empty() && !state.links.iter().any(Link::is_lost_with_host) {
+                    continue;
+                }
                 devices.extend(stack::devices(&under).cloned());
+                drivers.push(PodDrivers::new(&state, &under, &host.state));
                 suspects.push(Suspects::of_pod(pod, state.sockets_at_risk(), Vec::new()));
                 pods.push(PodSummary {
                     interfaces: interfaces(&state),
@@ -134,12 +146,19 @@ fn seen(mut inventory: Inventory, is_left_out: impl Fn(&PodId) -> bool) -> Previ
     suspects.push(Suspects::of_host(host, of_host, Vec::new()));
     let found = sockets::find(&suspects).into_iter();
     problems.extend(found.flat_map(|one| one.problems));
+    // The check has found devices that do not exist.
+    let reloaded = at_risk::reloaded(&drivers, &request.devices, &host.state).unwrap_or_default();
+    let lost = &at_risk::devices(&reloaded, &host.state) | &devices;
+    let lost = lost.into_iter();
+    let lost = lost.map(|device| DeviceLoss::of(device, &host.state));
+    let lost = lost.collect();
     pods.sort_by(|a: &PodSummary, b| a.info.id.cmp(&b.info.id));
     Preview {
         node: inventory.node,
         unit: None,
         pods,
         nics: nics::named(&devices).unwrap_or_default(),
+        devices: lost,
         problems,
         is_refused: false,
     }

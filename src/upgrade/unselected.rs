@@ -12,8 +12,8 @@ use crate::model::problem::WindowCause;
 use crate::model::text::join;
 use crate::model::window::WindowPod;
 use crate::model::{
-    IfName, Interface, NetState, NetnsIdentity, NodeIdentity, PodInfo, Problem, StackLink, State,
-    Window, interfaces,
+    IfName, Interface, Loss, NetState, NetnsIdentity, NodeIdentity, PodInfo, Problem, StackLink,
+    State, Window, interfaces,
 };
 use crate::plan::snapshot_quality;
 use crate::records::stored::{Stored, load};
@@ -29,12 +29,15 @@ pub(crate) struct Unselected {
     devices: BTreeSet<IfName>,
 }
 
+/// A namespace, what it is to have, and the host's links that were under it.
+type KnownPod = (NetnsIdentity, NetState, Vec<StackLink>);
+
 #[derive(Debug)]
 struct UnselectedPod {
     info: PodInfo,
     interfaces: Vec<Interface>,
     /// Its namespace and what it is to have; `None` where that is not known.
-    known: Option<(NetnsIdentity, NetState)>,
+    known: Option<KnownPod>,
     /// As it was observed last after COMMAND.
     state: Option<State>,
 }
@@ -74,14 +77,14 @@ impl Unselected {
                 });
                 continue;
             };
-            let (good, stack) = good(&stored, &all.node, &pod.identity, &pod.info, &state)
+            let (good, stack) = good(&stored, &all.node, &pod.identity, &pod.info, (&state, host))
                 .unwrap_or_else(|| (state.clone(), stack::under(&state, host)));
-            if PodDrivers::new(&good, &stack).may_be_of(&reloaded) {
+            if PodDrivers::new(&good, &stack, host).may_be_of(&reloaded) {
                 found.devices.extend(stack::devices(&stack).cloned());
                 found.pods.push(UnselectedPod {
                     info: pod.info.clone(),
                     interfaces: interfaces(&good),
-                    known: Some((pod.identity.clone(), good)),
+                    known: Some((pod.identity.clone(), good, stack)),
                     state: None,
                 });
             }
@@ -99,7 +102,8 @@ impl Unselected {
                     .netfix
                     .as_ref()
                     .filter(|_| info.id == pod.info.id)?;
-                Some((extension.identity.clone(), extension.state.clone()))
+                let own = extension.clone();
+                Some((own.identity, own.state, own.stack))
             }),
             state: pod.state,
         };
@@ -133,7 +137,7 @@ impl Unselected {
         let mut now = Inventory::open(&Selection::everything())?;
         let states = observe_pods(&mut now.pods, &now.host);
         for pod in &mut self.pods {
-            let Some((identity, good)) = &pod.known else {
+            let Some((identity, good, under)) = &pod.known else {
                 pod.state = Some(State::Unknown);
                 continue;
             };
@@ -143,7 +147,7 @@ impl Unselected {
                 None if pod.state == Some(State::Degraded) => State::Degraded,
                 None => State::Gone,
                 Some((_, Err(_))) => State::Unknown,
-                Some((_, Ok(now))) => match snapshot_quality::loss(good, now) {
+                Some((_, Ok(state))) => match loss(good, under, state, &now.host.state) {
                     Some(_) => State::Degraded,
                     None => State::InSync,
                 },
@@ -168,12 +172,18 @@ fn good(
     node: &NodeIdentity,
     identity: &NetnsIdentity,
     info: &PodInfo,
-    now: &NetState,
+    (now, host): (&NetState, &NetState),
 ) -> Option<(NetState, Vec<StackLink>)> {
     let extensions = stored.checkpoints.iter();
     let extensions = extensions.filter_map(|(_, checkpoint)| checkpoint.netfix.as_ref());
     let own = extensions.filter(|one| one.is_about(node, identity, info));
     let newest = own.max_by_key(|one| one.rank())?;
-    snapshot_quality::loss(&newest.state, now)?;
+    loss(&newest.state, &newest.stack, now, host)?;
     Some((newest.state.clone(), newest.stack.clone()))
+}
+
+/// What a pod has lost, or lost of the host's links under it.
+fn loss(good: &NetState, under: &[StackLink], now: &NetState, host: &NetState) -> Option<Loss> {
+    let lost = snapshot_quality::loss(good, now);
+    lost.or_else(|| snapshot_quality::uplink_loss(good, under, host))
 }

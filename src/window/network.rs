@@ -129,7 +129,8 @@ impl Matched {
         let now =
             observe(self).map_err(|error| cannot_observe("netns", &error).of(&self.info.id))?;
         let (wanted, _) = self.wanted(&now, &HostLinks::default(), &[]);
-        Ok(snapshot_quality::loss(&wanted, &now).is_some())
+        let lost = snapshot_quality::loss(&wanted, &now);
+        Ok(lost.or_else(|| self.lost_uplink(&host.state)).is_some())
     }
 }
 

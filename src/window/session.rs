@@ -227,6 +227,8 @@ impl WindowSession {
     /// How a restore left each pod.
     pub(crate) fn note_restored(&mut self, restored: &Restored) {
         let now = self.now();
+        let host = restored.host.as_ref().map(|(_, state)| (*state).into());
+        self.window.host = host.or(self.window.host);
         let is_gone = |id: &PodId| restored.gone.iter().any(|gone| gone.id == *id);
         fates::note_gone(&mut self.window, is_gone, now);
         facts::count_bare(&mut self.window.pods, restored);

@@ -37,6 +37,7 @@ mod files;
 mod generations;
 mod harness;
 mod host;
+mod host_scope;
 mod hostile_tenant;
 mod huge;
 mod identity;

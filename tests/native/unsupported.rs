@@ -137,19 +137,20 @@ fn a_plan_warns_of_an_object_that_no_restore_could_bring_back() {
 }
 
 #[test]
-fn an_object_of_the_host_that_no_restore_could_bring_back_is_a_warning() {
+fn an_object_of_the_host_that_no_restore_could_bring_back_is_an_error() {
     let node = Node::new();
     let _pods = node.simple_pods(1);
     let gateway = &node.gateway;
     gateway.ip("link add mv7 link up0 type macvlan mode bridge");
     gateway.ip(&format!("link set mv7 netns {}", node.ns.name()));
-    node.netfix("snapshot")
-        .exits(0)
-        .names("unsupported", "", &["macvlan mv7"]);
-    for (command, exit) in [("check", 1), ("plan", 0)] {
+    for (command, exit) in [("snapshot", 5), ("check", 2)] {
         node.netfix(command)
             .exits(exit)
-            .errors(&[])
+            .errors(&[("unsupported", "")])
             .names("unsupported", "", &["macvlan mv7"]);
     }
+    node.netfix("plan")
+        .exits(0)
+        .errors(&[])
+        .names("unsupported", "", &["macvlan mv7"]);
 }

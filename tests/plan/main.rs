@@ -7,6 +7,7 @@
 mod carried_out;
 mod cases;
 mod cni_cache;
+mod functions;
 mod kernel;
 mod large;
 mod losses;

@@ -4,7 +4,7 @@ use std::fs;
 
 use netfix::model::pod::identity::Holder;
 use netfix::model::window::WindowPod;
-use netfix::model::{Code, NodeIdentity, Problem, Severity, Window};
+use netfix::model::{Code, NodeIdentity, Problem, Severity, State, Window};
 use serde_json::Value;
 
 use crate::machine::{Machine, NAMES, fixture, testdata};
@@ -128,10 +128,39 @@ fn a_failed_window_never_has_a_good_verdict() {
         "the window did not silence it"
     );
     assert_eq!(
-        verdict(with_pod(
-            &|pod| pod.state = Some(netfix::model::State::Partial)
-        )),
+        verdict(with_pod(&|pod| pod.state = Some(State::Partial))),
         "pods-affected"
+    );
+    let with_host = |change: &dyn Fn(&mut Window)| {
+        let mut window = well.clone();
+        change(&mut window);
+        verdict(window)
+    };
+    for state in [State::Partial, State::Failed] {
+        assert_eq!(
+            with_host(&|window| window.host = Some(state)),
+            "host-affected"
+        );
+    }
+    assert_eq!(
+        with_host(&|window| window.host = Some(State::Restored)),
+        "well"
+    );
+    assert_eq!(
+        with_host(&|window| {
+            let nics = window.nics.as_mut().unwrap();
+            (nics[0].present, nics[0].after) = (Some(false), None);
+        }),
+        "host-affected",
+        "a NIC is absent"
+    );
+    assert_eq!(
+        with_host(&|window| {
+            let (severity, code) = (Severity::Warning, Code::NotSelected);
+            let problem = Problem::recorded(severity, code, "eth9", "left unchanged");
+            window.problems.push(problem);
+        }),
+        "selection-well"
     );
     assert_eq!(verdict(with_pod(&|pod| pod.state = None)), "unknown");
     assert_eq!(verdict(with_pod(&|pod| pod.rebuilt = None)), "unknown");

@@ -41,20 +41,6 @@ pub(crate) fn parse(
     })
 }
 
-/// The MAC of an entry of a bridge's forwarding table (`bridge fdb`) that was added and not learnt; the kernel's own, among them,
-/// have MACs of the bridge and its ports.
-pub(crate) fn added_to_bridge(message: &NeighbourMessage) -> Option<Mac> {
-    let is_static = matches!(
-        message.header.state,
-        NeighbourState::Noarp | NeighbourState::Permanent
-    );
-    let in_bridge = message
-        .attributes
-        .iter()
-        .any(|attribute| matches!(attribute, NeighbourAttribute::Controller(_)));
-    lladdr(message).filter(|_| is_static && in_bridge)
-}
-
 fn is_managed(attribute: &NeighbourAttribute) -> bool {
     matches!(attribute, NeighbourAttribute::ExtFlags(flags) if flags.contains(NeighbourExtFlags::Managed))
 }

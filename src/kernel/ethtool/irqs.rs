@@ -63,10 +63,9 @@ impl Files<'_> {
         let mut names = folder.flatten().filter(|one| one.path().is_dir());
         let name = names.next()?.file_name().into_string().ok()?;
         let is_only = names.next().is_none();
-        let name = match str::from_utf8(dev.as_bytes()) {
-            Ok(dev) => without(&name, dev),
-            Err(_) => name,
-        };
+        let name = dev
+            .as_str()
+            .map_or_else(|| name.clone(), |dev| without(&name, dev));
         NicKey::try_from(name).ok().filter(|_| is_only)
     }
 
@@ -166,4 +165,79 @@ fn list(text: &str) -> Option<BTreeSet<u32>> {
 fn text(path: &Path) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     Some(text.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(text: &str) -> NicKey {
+        NicKey::try_from(text.to_owned()).unwrap()
+    }
+
+    #[test]
+    fn a_vector_is_known_without_the_name_of_its_device() {
+        for (name, expected) in [
+            ("eth0-TxRx-0", "*-TxRx-0"),
+            ("ice-eth0-TxRx-0", "ice-*-TxRx-0"),
+            ("eth0", "*"),
+            ("eth01-rx-0", "eth01-rx-0"),
+            ("mlx5_comp0@pci:0000:81:00.0", "mlx5_comp0@pci:0000:81:00.0"),
+        ] {
+            assert_eq!(without(name, "eth0"), expected);
+        }
+    }
+
+    #[test]
+    fn masks_and_lists_of_processors_are_sets() {
+        assert_eq!(mask("00000001,80000002"), Some(BTreeSet::from([1, 31, 32])));
+        assert_eq!(list("0-2,5"), Some(BTreeSet::from([0, 1, 2, 5])));
+        for strange in ["", "x", "1,,2"] {
+            assert_eq!((mask(strange), list(strange)), (None, None), "{strange}");
+        }
+    }
+
+    #[test]
+    fn only_an_affinity_that_somebody_set_is_read_and_it_is_written_to_the_vector_of_that_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let put = |file: &str, content: &str| {
+            let file = root.join(file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, content).unwrap();
+        };
+        put("irq/default_smp_affinity", "ff\n");
+        put("online", "0-3\n");
+        put("device/local_cpus", "3\n");
+        for (number, name, affinity, list, hint) in [
+            (40, "eth0", "f", "0-3", "0"),
+            (41, "eth0-TxRx-0", "3", "0-1", "0"),
+            (42, "eth0-TxRx-1", "4", "2", "4"),
+            (43, "eth0-TxRx-2", "8", "3", "1"),
+        ] {
+            put(&format!("device/msi_irqs/{number}"), "msix");
+            put(&format!("irq/{number}/{name}/x"), "");
+            put(&format!("irq/{number}/smp_affinity"), affinity);
+            put(&format!("irq/{number}/smp_affinity_list"), list);
+            put(&format!("irq/{number}/affinity_hint"), hint);
+        }
+        let (irqs, online) = (root.join("irq"), root.join("online"));
+        let files = Files {
+            irqs: &irqs,
+            device: root.join("device"),
+            online: &online,
+        };
+        let dev = "eth0".parse().unwrap();
+        let set = (key("*-TxRx-2"), NicValue::Text("3".to_owned()));
+        assert_eq!(read(&files, &dev), Values::from([set]));
+        write(&files, &dev, &key("*-TxRx-0"), "1").unwrap();
+        assert_eq!(
+            fs::read_to_string(irqs.join("41/smp_affinity_list")).unwrap(),
+            "1"
+        );
+        assert_eq!(write(&files, &dev, &key("*-rx-0"), "1"), Err(Errno::ENOENT));
+        for strange in ["", "..", "../x", "virtio0"] {
+            assert!(Files::of(strange).is_none(), "{strange}");
+        }
+    }
 }

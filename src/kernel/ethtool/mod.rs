@@ -18,6 +18,8 @@ mod write;
 
 pub(super) use device::hardware;
 pub(crate) use device::nic;
+#[cfg(feature = "fuzzing")]
+pub(crate) use read::nic_in;
 pub(crate) use write::set;
 
 use crate::kernel::Errno;
@@ -54,7 +56,12 @@ pub(crate) fn complete(state: &mut NetState) {
     let mut reader = Reader::open_here();
     for link in links {
         let (nic, unreadable) = reader.read(&link.name);
-        link.nic = nic.map(Box::new);
+        // Its virtual functions are read elsewhere.
+        let sriov = link.nic.take().and_then(|known| known.sriov);
+        link.nic = (nic.is_some() || sriov.is_some()).then(|| {
+            let nic = nic.unwrap_or_default();
+            Box::new(NicState { sriov, ..nic })
+        });
         unsupported.extend(unreadable);
     }
 }
@@ -64,5 +71,7 @@ pub(crate) fn of_device(name: &IfName) -> Option<NicState> {
     Reader::open_here().read(name).0
 }
 
+#[cfg(test)]
+mod fakes;
 #[cfg(test)]
 mod tests;

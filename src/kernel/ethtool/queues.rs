@@ -5,8 +5,7 @@ use std::path::Path;
 
 use super::message::{Values, key};
 use crate::kernel::Errno;
-use crate::kernel::conf::sysfs::Sysfs;
-use crate::model::IfName;
+use crate::kernel::conf::files::Files;
 use crate::model::net::link::nic::{NicKey, NicValue};
 
 /// The files of a queue with their initial values: `DQL_MAX_LIMIT` is that of the largest limit (`linux/dynamic_queue_limits.h`).
@@ -17,12 +16,9 @@ const FILES: [(&str, u64); 3] = [
 ];
 const DQL_MAX_LIMIT: u64 = (u32::MAX / 2 - u32::MAX / 16) as u64;
 
-/// The limits that are not the initial ones, by names such as `tx-0/tx_maxrate`.
-pub(super) fn read(sysfs: &Sysfs, dev: &IfName) -> Values {
+/// The limits of a device that are not the initial ones, by names such as `tx-0/tx_maxrate`.
+pub(super) fn read(device: &Files) -> Values {
     let mut values = Values::new();
-    let Ok(device) = sysfs.files(dev) else {
-        return values;
-    };
     for queue in 0_u32.. {
         let Ok(files) = device.below(Path::new(&format!("queues/tx-{queue}"))) else {
             break;
@@ -39,7 +35,7 @@ pub(super) fn read(sysfs: &Sysfs, dev: &IfName) -> Values {
     values
 }
 
-pub(super) fn write(dev: &IfName, name: &NicKey, number: u64) -> Result<(), Errno> {
+pub(super) fn write(device: &Files, name: &NicKey, number: u64) -> Result<(), Errno> {
     let (queue, name) = name.as_str().split_once('/').ok_or(Errno::EINVAL)?;
     let number_of_queue = queue.strip_prefix("tx-").ok_or(Errno::EINVAL)?;
     let _: u32 = number_of_queue.parse().map_err(|_| Errno::EINVAL)?;
@@ -47,13 +43,52 @@ pub(super) fn write(dev: &IfName, name: &NicKey, number: u64) -> Result<(), Errn
     let file = files
         .find(|file| file.ends_with(name))
         .ok_or(Errno::EINVAL)?;
-    let sysfs = Sysfs::here().map_err(|error| errno(&error))?;
-    let device = sysfs.files(dev)?;
     let mut file = device.open_to_write(&format!("queues/{queue}/{file}"))?;
     let written = file.write_all(number.to_string().as_bytes());
-    written.map_err(|error| errno(&error))
+    written.map_err(|error| Errno::from_raw(error.raw_os_error().unwrap_or(libc::EIO)))
 }
 
-fn errno(error: &std::io::Error) -> Errno {
-    Errno::from_raw(error.raw_os_error().unwrap_or(libc::EIO))
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn limits_that_were_set_are_read_and_written_by_the_names_of_queues() {
+        let folder = tempfile::tempdir().unwrap();
+        let put = |queue: u32, file: &str, number: u64| {
+            let file = folder.path().join(format!("queues/tx-{queue}/{file}"));
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(&file, format!("{number}\n")).unwrap();
+        };
+        for queue in 0..3 {
+            for (file, initial) in FILES {
+                put(queue, file, initial);
+            }
+        }
+        let files = Files::of(folder.path()).unwrap();
+        assert_eq!(read(&files), Values::new());
+        let limits = [
+            ("tx-0/limit_min", 3000),
+            ("tx-1/limit_max", 1_000_000_000),
+            ("tx-2/tx_maxrate", 100),
+        ];
+        let limits = limits.map(|(name, number)| (key(name).unwrap(), number));
+        for (name, number) in &limits {
+            write(&files, name, *number).unwrap();
+        }
+        let expected = limits.map(|(name, number)| (name, NicValue::Number(number)));
+        assert_eq!(read(&files), Values::from(expected));
+        for strange in [
+            "tx-0",
+            "tx-x/tx_maxrate",
+            "tx-0/../../x",
+            "rx-0/tx_maxrate",
+            "tx-0/limit",
+        ] {
+            let strange = key(strange).unwrap();
+            assert_eq!(write(&files, &strange, 1), Err(Errno::EINVAL), "{strange}");
+        }
+    }
 }

@@ -49,8 +49,8 @@ impl Reader {
         if let Some(files) = device::bus(&device).as_deref().and_then(irqs::Files::of) {
             reading.put(NicGroup::Irqs, irqs::read(&files, dev));
         }
-        if let Some(sysfs) = &self.sysfs {
-            reading.put(NicGroup::Queues, queues::read(sysfs, dev));
+        if let Some(files) = self.sysfs.as_ref().and_then(|all| all.files(dev).ok()) {
+            reading.put(NicGroup::Queues, queues::read(&files));
         }
         reading.finish()
     }
@@ -203,4 +203,24 @@ impl<'a> Reading<'a> {
         let is_empty = state.settings.is_empty();
         ((!is_empty).then_some(state), unreadable)
     }
+}
+
+/// What the answers in datagrams say, whatever was asked, and structures of the same bytes.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn nic_in(bytes: &[u8], dev: &IfName) -> NicState {
+    let mut reading = Reading::new(dev);
+    for (_, answer) in super::genl::answers_in(bytes) {
+        let Ok(answer) = answer else {
+            continue;
+        };
+        if let Some(features) = Features::of(&answer) {
+            reading.note_features(Ok(features));
+        }
+        reading.put(NicGroup::Link, link_modes::of(&answer, true));
+        for message in message::all() {
+            reading.note_reported(message.group, Ok(message.reported(&answer)));
+        }
+    }
+    reading.put(NicGroup::Rss, rss::in_structure(bytes, 4));
+    reading.state
 }

@@ -6,6 +6,7 @@ use super::{SetError, device, features, irqs, link_modes, message, queues};
 use crate::fault::point;
 use crate::kernel::Errno;
 use crate::kernel::codec::nested::{Nested, set_word};
+use crate::kernel::conf::sysfs::Sysfs;
 use crate::model::IfName;
 use crate::model::net::link::nic::{NicGroup, NicKey, NicValue};
 
@@ -31,12 +32,14 @@ pub(crate) fn set(
     let size = if is_together { values.len().max(1) } else { 1 };
     let device = Device::open(dev)?;
     let results = values.chunks(size).map(|some| {
-        point("ethtool write").map_err(|error| {
-            SetError::from(Errno::from_raw(error.raw_os_error().unwrap_or(libc::EIO)))
-        })?;
+        point("ethtool write").map_err(|error| errno(&error))?;
         set_some(&device, group, some)
     });
     results.fold(Ok(()), Result::and)
+}
+
+fn errno(error: &std::io::Error) -> Errno {
+    Errno::from_raw(error.raw_os_error().unwrap_or(libc::EIO))
 }
 
 fn set_some(
@@ -54,7 +57,10 @@ fn set_some(
             flows::write_hash(device, key, letters)
         }
         (NicGroup::Rules, [(key, NicValue::Text(rule))]) => flows::write_rule(device, key, rule),
-        (NicGroup::Queues, [(key, NicValue::Number(number))]) => queues::write(dev, key, *number),
+        (NicGroup::Queues, [(key, NicValue::Number(number))]) => {
+            let sysfs = Sysfs::here().map_err(|error| errno(&error))?;
+            queues::write(&sysfs.files(dev)?, key, *number)
+        }
         (NicGroup::Irqs, [(key, NicValue::Text(list))]) => {
             let bus = device::bus(device);
             let files = bus.as_deref().and_then(irqs::Files::of);

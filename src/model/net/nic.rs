@@ -1,5 +1,7 @@
 //! The NICs of the host, with what their drivers report about themselves.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::model::{Hardware, IfName, Mac};
@@ -86,6 +88,12 @@ impl WindowNic {
     pub fn is_absent(&self) -> bool {
         self.before.is_some() && self.present == Some(false)
     }
+}
+
+/// The names of those that existed before and are missing.
+pub(crate) fn absent(nics: Option<&[WindowNic]>) -> BTreeSet<IfName> {
+    let absent = nics.into_iter().flatten().filter(|nic| nic.is_absent());
+    absent.filter_map(WindowNic::name).cloned().collect()
 }
 
 /// Notes which NICs exist now, instead of what an earlier reading found; `None`: they cannot be read.

@@ -5,16 +5,50 @@ use std::collections::BTreeSet;
 
 use crate::model::{IfName, Link, LinkKind, NetState, Parent, StackLink};
 
-/// Every link of the host below a link of `pod`, top first.
+/// Every link of the host below a link of `pod`, top first: below its parent, and below the bridge that the other end of a pair is a
+/// port of, if that bridge has an uplink.
 pub(crate) fn under(pod: &NetState, host: &NetState) -> Vec<StackLink> {
     let mut stack = Vec::new();
     let mut seen = BTreeSet::new();
     for link in &pod.links {
-        if let Some(Parent::Host(parent)) = &link.parent {
-            descend(parent, host, &mut seen, &mut stack);
+        let below = match (&link.parent, &link.peer) {
+            (Some(Parent::Host(parent)), _) => Some(parent),
+            (_, Some(Parent::Host(peer))) => bridge_of(peer, host),
+            _ => None,
+        };
+        if let Some(below) = below {
+            descend(below, host, &mut seen, &mut stack);
         }
     }
     stack
+}
+
+/// The switch with an uplink that this link of the host is a port of.
+fn bridge_of<'a>(port: &IfName, host: &'a NetState) -> Option<&'a IfName> {
+    let master = host.link(port)?.master.as_ref();
+    let switch = master.and_then(|name| host.link(name));
+    let switch = switch.filter(|link| link.is_switch() && !below(link, host).is_empty());
+    switch.map(|link| &link.name)
+}
+
+/// A bridge in a stack with an uplink that it has no more, or that is down.
+pub(crate) fn lost_uplink<'a>(
+    stack: &'a [StackLink],
+    host: &NetState,
+) -> Option<(&'a IfName, &'a IfName)> {
+    let switches = stack.iter().filter(|link| link.is_switch());
+    let mut uplinks =
+        switches.flat_map(|switch| switch.over.iter().map(|port| (&switch.name, port)));
+    uplinks.find(|(switch, port)| {
+        let recorded = stack.iter().find(|link| link.name == **port);
+        let hardware = recorded.and_then(|link| link.hardware.as_ref());
+        let is_it = |now: &&Link| match (hardware.filter(|one| one.is_known()), &now.hardware) {
+            (Some(then), Some(now)) => then.is_same(now),
+            _ => now.name == **port,
+        };
+        let mut now = host.links.iter().filter(is_it);
+        !now.any(|now| now.flags.up && now.master.as_ref() == Some(*switch))
+    })
 }
 
 /// A link of the host and every link below it, top first; empty when it does not exist.
@@ -54,15 +88,16 @@ fn descend(
 }
 
 fn below(link: &Link, host: &NetState) -> Vec<IfName> {
+    let ports = |is_below: fn(&Link) -> bool| {
+        let ports = host.links.iter();
+        let ports = ports.filter(|port| port.master.as_ref() == Some(&link.name) && is_below(port));
+        ports.map(|port| port.name.clone()).collect()
+    };
     match (&link.parent, &link.kind) {
         (Some(Parent::Own(parent)), _) => vec![parent.clone()],
-        (_, LinkKind::Bond(_)) => {
-            let ports = host
-                .links
-                .iter()
-                .filter(|port| port.master.as_ref() == Some(&link.name));
-            ports.map(|port| port.name.clone()).collect()
-        }
+        (_, LinkKind::Bond(_)) => ports(|_| true),
+        // One that is down carries nothing.
+        _ if link.is_switch() => ports(|port| port.flags.up && port.can_be_uplink()),
         _ => Vec::new(),
     }
 }
@@ -79,15 +114,35 @@ pub fn devices(stack: &[StackLink]) -> impl Iterator<Item = &IfName> {
     bottoms(stack).map(|link| &link.name)
 }
 
+/// The host's devices: those of hardware, and what the links that netfix can make stand on.
+pub fn devices_of(host: &NetState) -> BTreeSet<IfName> {
+    let mut devices = BTreeSet::new();
+    for link in &host.links {
+        match &link.kind {
+            LinkKind::Physical => {
+                devices.insert(link.name.clone());
+            }
+            kind if kind.can_be_made() => {
+                let under = from(&link.name, host);
+                let bottoms = bottoms(&under).filter_map(|bottom| host.link(&bottom.name));
+                let given = bottoms.filter(|bottom| !bottom.kind.can_be_made());
+                devices.extend(given.map(|bottom| bottom.name.clone()));
+            }
+            _ => {}
+        }
+    }
+    devices
+}
+
 /// A node state from stacks alone: links without addresses, routes and settings.
 ///
 /// Bonds are left out: their options are not part of a stack.
 pub(crate) fn as_state<'a>(
-    stacks: impl Iterator<Item = &'a [StackLink]>,
+    stacks: impl Iterator<Item = &'a [StackLink]> + Clone,
     host: &NetState,
 ) -> NetState {
     let mut state = NetState::default();
-    for entry in stacks.flatten() {
+    for entry in stacks.clone().flatten() {
         if state.link(&entry.name).is_some() {
             continue;
         }
@@ -111,6 +166,12 @@ pub(crate) fn as_state<'a>(
             .map(Parent::Own);
         link.hardware.clone_from(&entry.hardware);
         state.links.push(link);
+    }
+    for switch in stacks.flatten().filter(|link| link.is_switch()) {
+        let ports = state.links.iter_mut();
+        for port in ports.filter(|port| switch.over.contains(&port.name)) {
+            port.master = Some(switch.name.clone());
+        }
     }
     state
 }

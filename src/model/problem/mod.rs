@@ -77,6 +77,7 @@ pub enum Code {
     Unreadable,
     Unsupported,
     Unwritable,
+    UplinkLost,
     WindowOpen,
 }
 
@@ -90,7 +91,7 @@ impl Code {
     pub(crate) fn is_of_a_window(self) -> bool {
         matches!(
             self,
-            Self::Degraded | Self::Drift | Self::NoCarrier | Self::ParentMissing
+            Self::Degraded | Self::Drift | Self::NoCarrier | Self::ParentMissing | Self::UplinkLost
         )
     }
 }

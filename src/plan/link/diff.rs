@@ -30,15 +30,17 @@ pub(crate) fn attributes(
         });
     };
     // A bond decides its ports' MAC.
-    let gets_mac =
-        is_bond_port || wanted.kind.is_ipvlan() || comes_with_port(wanted, state, present);
+    let gets_mac = is_bond_port
+        || wanted.kind.is_ipvlan()
+        || comes_with_port(wanted, state, present)
+        || follows_ports(now, present, |port| port.mac);
     if let Some(mac) = wanted.mac
         && now.mac != Some(mac)
         && !gets_mac
     {
         set(Change::Mac(mac), now.mac.map(|mac| mac.to_string()));
     }
-    if wanted.mtu != now.mtu && decides_mtu(wanted, now, state) {
+    if wanted.mtu != now.mtu && decides_mtu(wanted, now, state, present) {
         set(Change::Mtu(wanted.mtu), Some(now.mtu.to_string()));
     }
     if wanted.broadcast != now.broadcast {
@@ -85,9 +87,28 @@ fn lacking<T: Clone + PartialEq>(wanted: &[T], now: &[T]) -> Vec<T> {
     missing.cloned().collect()
 }
 
-/// Whether its MTU is its own: a bond gives its own one to a port, once.
-pub(super) fn decides_mtu(wanted: &Link, now: &Link, state: &Indexed<'_>) -> bool {
-    now.master == wanted.master || !is_bond_port(wanted, state)
+/// Whether its MTU is its own: a bond gives its own one to a port, once, and a bridge has that of a port until one is set.
+pub(super) fn decides_mtu(
+    wanted: &Link,
+    now: &Link,
+    state: &Indexed<'_>,
+    present: &Indexed<'_>,
+) -> bool {
+    let is_given = now.master != wanted.master && is_bond_port(wanted, state);
+    !is_given && !follows_ports(now, present, |port| Some(port.mtu))
+}
+
+/// Whether a bridge has the lowest of a number of its ports, or no port, and so does not keep a number of its own: it would keep one
+/// that is set.
+fn follows_ports<T: Ord>(
+    now: &Link,
+    present: &Indexed<'_>,
+    number: impl Fn(&Link) -> Option<T>,
+) -> bool {
+    let ports = present.state.links.iter();
+    let ports = ports.filter(|port| port.master.as_ref() == Some(&now.name));
+    let lowest = ports.filter_map(&number).min();
+    now.is_bridge() && lowest.is_none_or(|lowest| number(now) == Some(lowest))
 }
 
 /// The steps for what is not the default; a default may be that of another driver.
@@ -233,7 +254,7 @@ pub(crate) fn closure(below: BTreeSet<IfName>, links: &[Link]) -> BTreeSet<IfNam
 /// Whether `lower` is the parent or a port of `upper`, or the device that `upper` is a virtual function of.
 pub(crate) fn is_above(upper: &Link, lower: &Link) -> bool {
     matches!(&upper.parent, Some(Parent::Own(parent)) if *parent == lower.name)
-        || (matches!(upper.kind, LinkKind::Bond(_)) && lower.master.as_ref() == Some(&upper.name))
+        || (changes_with_ports(upper) && lower.master.as_ref() == Some(&upper.name))
         || is_function_of(upper, lower)
 }
 
@@ -243,10 +264,9 @@ fn is_function_of(upper: &Link, lower: &Link) -> bool {
     both.is_some_and(|(upper, lower)| upper.is_function_of(lower))
 }
 
-/// Whether a link has one of `below` as its parent, as its port if it is a bond, or as the device that it is a function of.
+/// Whether a link has one of `below` as its parent, as its port, or as the device that it is a function of.
 fn is_above_one(link: &Link, below: &BTreeSet<IfName>, links: &[Link]) -> bool {
     let is_on_parent = matches!(&link.parent, Some(Parent::Own(parent)) if below.contains(parent));
-    let is_bond = matches!(link.kind, LinkKind::Bond(_));
     let is_port =
         |port: &Link| port.master.as_ref() == Some(&link.name) && below.contains(&port.name);
     let is_function = link
@@ -255,6 +275,11 @@ fn is_above_one(link: &Link, below: &BTreeSet<IfName>, links: &[Link]) -> bool {
         .is_some_and(|own| own.function.is_some());
     let is_device = |one: &Link| below.contains(&one.name) && is_function_of(link, one);
     is_on_parent
-        || (is_bond && links.iter().any(is_port))
+        || (changes_with_ports(link) && links.iter().any(is_port))
         || (is_function && links.iter().any(is_device))
+}
+
+/// Whether a link lives on its ports: a bond and a bridge.
+fn changes_with_ports(link: &Link) -> bool {
+    matches!(link.kind, LinkKind::Bond(_)) || link.is_bridge()
 }

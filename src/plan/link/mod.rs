@@ -10,12 +10,13 @@ pub(crate) mod sriov;
 
 use std::borrow::Cow;
 
+use self::fdb::Table;
 use self::ipv6::IPV6_MTU;
 use super::traffic;
 use crate::model::net::link::Flags;
 use crate::model::net::link::sysfs::SysfsSettings;
 use crate::model::{Indexed, Link, NetState, Problem, Traffic};
-use crate::plan::{HostLinks, Observed, Plan};
+use crate::plan::{HostLinks, NicMode, Observed, Plan};
 
 /// The links of one namespace as recorded and as they are now, with the plan from one to the other.
 pub(super) struct LinkPlanner<'a> {
@@ -90,15 +91,15 @@ impl<'a> LinkPlanner<'a> {
         nic::steps(wanted, now, &self.observed, plan);
         // The MTU comes before the sysctls: with a large enough one, a link gets IPv6 and the settings of a new link.
         diff::attributes(wanted, now, state, present, plan);
-        let now = &*if diff::decides_mtu(wanted, now, state) {
+        let now = &*if diff::decides_mtu(wanted, now, state, present) {
             ipv6::with_new_mtu(wanted, now, self.observed.new_link, plan)
         } else {
             Cow::Borrowed(now)
         };
         // An operator that finds virtual functions of a device that is down, or has a smaller MTU, drains the node.
-        sriov::make(wanted, now, plan);
-        port::steps(wanted, now, state, present, plan);
-        fdb::steps(wanted, now, self.observed.daemons, plan);
+        sriov::make(wanted, now, self.observed.nic.mode, plan);
+        port::steps(wanted, now, (state, present), self.observed.daemons, plan);
+        fdb::steps(wanted, now, Table::Own, self.observed.daemons, plan);
         diff::kind_data(wanted, now, plan);
         diff::sysctls(wanted, now, state, plan);
         traffic::steps(wanted, now, present, plan);
@@ -108,6 +109,8 @@ impl<'a> LinkPlanner<'a> {
         // Last, because the kernel uses most settings only when a link goes up.
         ipv6::up(wanted, now, state, plan);
         // A driver that is bound while the device is down gives the function a random MAC.
-        sriov::bind(wanted, now, state, present, plan);
+        if self.observed.nic.mode == NicMode::Restore {
+            sriov::bind(wanted, now, state, present, plan);
+        }
     }
 }

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::diff::is_bond_port;
+use super::fdb::{self, Table};
 use crate::model::net::link::port::PortVlans;
 use crate::model::net::raw::RawAttribute;
 use crate::model::problem::{ConflictCause, PlanCause};
 use crate::model::{IfName, Indexed, Link, Problem};
-use crate::plan::{Change, NetlinkStep, Plan, Step};
+use crate::plan::{Change, DaemonState, NetlinkStep, Plan, Step};
 
 /// The recorded master, unless it is a bond.
 fn master_but_bond<'l>(wanted: &'l Link, state: &Indexed<'_>) -> Option<&'l IfName> {
@@ -32,8 +33,7 @@ pub(super) fn lost_master(
         None if can_join(wanted, then, state, present) => None,
         None => {
             let master = then.clone();
-            let is_switch = |link: Option<&Link>| link.is_some_and(Link::is_open_vswitch);
-            let cause = if is_switch(state.link(then)) && is_switch(present.link(then)) {
+            let cause = if is_taken_back(wanted, now, state, present) {
                 PlanCause::NotTakenBack { master }
             } else {
                 PlanCause::MasterLost { master }
@@ -41,6 +41,20 @@ pub(super) fn lost_master(
             Some(cause.error(&wanted.name))
         }
     }
+}
+
+/// Whether the link was a port of Open vSwitch and is of none now: the daemon of that, which is still there, takes it back.
+pub(crate) fn is_taken_back(
+    wanted: &Link,
+    now: Option<&Link>,
+    state: &Indexed<'_>,
+    present: &Indexed<'_>,
+) -> bool {
+    let of_switch = |all: &Indexed<'_>| {
+        let master = wanted.master.as_ref().and_then(|name| all.link(name));
+        master.is_some_and(Link::is_open_vswitch)
+    };
+    now.is_none_or(|now| now.master.is_none()) && of_switch(state) && of_switch(present)
 }
 
 /// Whether netfix can record what a port has in its master, and restore it.
@@ -66,8 +80,8 @@ fn can_join(wanted: &Link, master: &IfName, state: &Indexed<'_>, present: &Index
 pub(super) fn steps(
     wanted: &Link,
     now: &Link,
-    state: &Indexed<'_>,
-    present: &Indexed<'_>,
+    (state, present): (&Indexed<'_>, &Indexed<'_>),
+    daemons: DaemonState,
     plan: &mut Plan,
 ) {
     let Some(name) = master_but_bond(wanted, state) else {
@@ -77,7 +91,7 @@ pub(super) fn steps(
     if now.master.is_none() && can_join(wanted, name, state, present) {
         plan.push(Step::set(&now.name, Change::Master(name.clone())));
         if let Some(bridge) = master.filter(|master| master.is_bridge()) {
-            in_tables(wanted, &as_new_port(now, bridge), bridge, plan);
+            in_tables(wanted, &as_new_port(now, bridge), bridge, daemons, plan);
         }
     } else if now.master.as_ref() == Some(name) {
         let settings = settings(wanted, now);
@@ -85,7 +99,7 @@ pub(super) fn steps(
             plan.push(Step::set(&now.name, Change::Port(settings)));
         }
         if let Some(bridge) = master.filter(|master| master.is_bridge()) {
-            in_tables(wanted, now, bridge, plan);
+            in_tables(wanted, now, bridge, daemons, plan);
         }
     }
 }
@@ -111,8 +125,9 @@ pub(super) fn settings(wanted: &Link, now: &Link) -> Vec<RawAttribute> {
 }
 
 /// The steps for what a port has in the tables of its bridge.
-fn in_tables(wanted: &Link, now: &Link, bridge: &Link, plan: &mut Plan) {
+fn in_tables(wanted: &Link, now: &Link, bridge: &Link, daemons: DaemonState, plan: &mut Plan) {
     vlans(wanted, now, bridge, plan);
+    fdb::steps(wanted, now, Table::Bridge, daemons, plan);
     // A bridge that is down takes no group (`br_mdb_add` in `net/bridge/br_mdb.c`).
     let groups = wanted.mdb.iter().filter(|_| bridge.flags.up);
     plan.extend(

@@ -7,7 +7,7 @@ use crate::model::net::link::function::FunctionSetting;
 use crate::model::net::link::nic::{FunctionOf, Sriov, VirtualFunction};
 use crate::model::problem::PlanCause;
 use crate::model::{Hardware, Indexed, Link};
-use crate::plan::{Change, Plan, SriovChange, SriovStep, Step};
+use crate::plan::{Change, NicMode, Plan, SriovChange, SriovStep, Step};
 
 /// What was recorded of a device's functions, and what is there now.
 struct Functions<'a> {
@@ -69,11 +69,14 @@ impl<'a> Functions<'a> {
 
 /// The steps that make the functions and set what the device decides about them. No driver may be bound to them yet: it would read
 /// the administrative MAC before that is set.
-pub(super) fn make(wanted: &Link, now: &Link, plan: &mut Plan) {
+pub(super) fn make(wanted: &Link, now: &Link, mode: NicMode, plan: &mut Plan) {
     let Some(functions) = Functions::new(wanted, now) else {
-        return lost(wanted, now, plan);
+        return lost(wanted, now, mode, plan);
     };
     let (then, present) = (functions.then, functions.present);
+    if mode != NicMode::Restore {
+        return not_restored(&functions, mode, plan);
+    }
     if functions.are_missing() {
         if present.autoprobe && functions.are_devices() {
             functions.push(SriovChange::Autoprobe(false), plan);
@@ -100,11 +103,20 @@ pub(super) fn make(wanted: &Link, now: &Link, plan: &mut Plan) {
     }
 }
 
+/// What a restore without settings of NICs leaves.
+fn not_restored(functions: &Functions<'_>, mode: NicMode, plan: &mut Plan) {
+    let (now, then) = (functions.present.vfs, functions.then.vfs);
+    if mode == NicMode::Report && now != then {
+        let cause = PlanCause::FunctionsNotRestored { now, then };
+        plan.problems.push(cause.warning(&functions.now.name));
+    }
+}
+
 /// What is wrong if the device had functions, and its driver cannot make any now.
-fn lost(wanted: &Link, now: &Link, plan: &mut Plan) {
+fn lost(wanted: &Link, now: &Link, mode: NicMode, plan: &mut Plan) {
     let sriov = |link: &Link| link.nic.as_ref().and_then(|nic| nic.sriov.clone());
     let had = sriov(wanted).map_or(0, |then| then.vfs);
-    if had > 0 && wanted.index != now.index && sriov(now).is_none() {
+    if mode != NicMode::Ignore && had > 0 && wanted.index != now.index && sriov(now).is_none() {
         let cause = PlanCause::NoFunctions { then: had };
         plan.problems.push(cause.error(&now.name));
     }
@@ -213,12 +225,12 @@ impl Functions<'_> {
 }
 
 /// The functions whose devices come by steps of the plan.
-pub(in crate::plan) fn made(wanted: &Link, now: &Link, plan: &Plan) -> Vec<Hardware> {
+pub(in crate::plan) fn made(wanted: &Link, now: &Link, steps: &[Step]) -> Vec<Hardware> {
     let Some(functions) = Functions::new(wanted, now) else {
         return Vec::new();
     };
     let is_made = |index: u32| {
-        plan.steps.iter().any(|step| {
+        steps.iter().any(|step| {
             matches!(step, Step::Sriov(step) if step.bus == functions.bus && step.makes(index))
         })
     };

@@ -13,7 +13,7 @@ pub use views::{
 
 pub use crate::snapshot::Generations as KeptView;
 
-use crate::model::{Code, Exit, Problem};
+use crate::model::{Code, Exit, Problem, State};
 use crate::refusal::Refusal;
 use crate::report::fleet::FleetView;
 use crate::report::window::hold::HoldView;
@@ -161,8 +161,10 @@ impl Document {
     pub(crate) fn judged(self) -> Self {
         let errors = || self.problems.iter().filter(|problem| problem.is_error());
         let good = self.pods.iter().filter(|pod| pod.state.is_good()).count();
+        let is_host_partly = self.pods.is_empty() && self.node.state == Some(State::Partial);
         let exit = match (errors().count(), good) {
             (0, all) if all == self.pods.len() => Exit::Done,
+            _ if is_host_partly => Exit::Partly,
             (_, 0) if !errors().any(|problem| problem.code() == Code::Unsupported) => Exit::Failed,
             _ => Exit::Partly,
         };

@@ -14,6 +14,7 @@ use crate::model::{
 use crate::records::stored::shown;
 use crate::report::window::hold::HoldView;
 use crate::report::window::view::WindowView;
+use crate::upgrade::device_loss::DeviceLoss;
 use crate::window::network::PodNetworks;
 use crate::window::status::{StatusPart, Unread};
 
@@ -208,6 +209,9 @@ pub struct NodeView {
     /// Steps taken or planned in the host's namespace.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<String>,
+    /// What the host loses, by device (`upgrade --dry-run`).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<DeviceLoss>,
     /// Answers of its gateways.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gateways: Vec<GatewayAnswer>,

@@ -64,9 +64,10 @@ struct ProblemPart {
 const NO_REPORT: &str = "no-report";
 
 /// The verdicts of windows and checks, the worst first. One that this version does not have counts as [`NO_REPORT`].
-const WORST_FIRST: [&str; 15] = [
+const WORST_FIRST: [&str; 16] = [
     "interrupted",
     "pods-affected",
+    "host-affected",
     "CRITICAL",
     "failed",
     "rolled-back",

@@ -56,6 +56,7 @@ sentences! {
         DefaultRoute(family) if *family == IpFamily::V4 => "has lost its default route",
         DefaultRoute(family) => "has lost its {family} default route",
         GatewayRoutes(family) => "has lost all its {family} routes with a gateway",
+        Uplink => "is there, but its bridge on the host has lost its uplink",
     }
 }
 
@@ -92,6 +93,8 @@ sentences! {
         NothingLost => "has lost nothing: nothing to accept. Nothing was written",
         HostLost { what, generation } => "{what}{held} on the host: netfix keeps the good state of the host, and `netfix restore` \
             brings it back. If the present state is right, run `netfix snapshot --accept host`" (held = held(*generation)),
+        HostObjectLost => "is missing on the host, and netfix cannot restore it: netfix keeps the good state of the host. Configure \
+            it again, or run `netfix snapshot --accept host`",
         HostGivenUp => "what the host has lost is given up, its present state is recorded",
         LinkVanished { link } => "{link} vanished while it was read. Run `netfix snapshot` again",
         HostLinkGone => "is missing under stored checkpoints: netfix keeps the good state of the host",

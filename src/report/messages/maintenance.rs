@@ -37,6 +37,7 @@ sentences! {
             run this again",
         NoSuchDevice => "the host has no such device",
         NoPodOnDevice => "no pod has an interface on this device, or on another device of the same driver",
+        NicAbsent => "this NIC of the host existed before COMMAND and is missing",
         NoneOpen => "no window is open",
         StillOpen { limit } => "still open after {limit}. Run `netfix wait` again, or `netfix status`"
             (limit = duration(*limit)),

@@ -17,6 +17,7 @@ sentences! {
         DeviceMissing { hardware } => "the device{hardware} is missing" (hardware = device(hardware.as_ref())),
         DeviceRenamed { now, then } => "is now named {now}; its VLANs and macvlans are recreated on it. To get the name back, run \
             `ip link set {now} down`, `ip link set {now} name {then}` and `netfix restore`",
+        FunctionsNotRestored { now, then } => "has {now} virtual functions, had {then}: not restored (--nic-settings report)",
         NoFunctions { then } => "had {then} virtual functions; its driver offers none now",
         OtherNumberOfFunctions { now, then } => "has {now} virtual functions now, {then} in the checkpoint. Another program made them: \
             netfix never changes a number that is not 0",
@@ -162,6 +163,7 @@ sentences! {
             link cannot go up: {error}",
         MacTaken { owner: None, error } => "another link has the same MAC on the same parent, so this link cannot go up: \
             {error}",
+        UplinkLost => "is there, but its bridge on the host has not got its uplink back: the pod cannot reach other machines",
         ParentGone { error } => "the parent is missing: {error}",
         PlaceTaken { error } => "another link is in its place: {error}",
         RoutePlaceTaken { error } => "another route is in its place and is left unchanged: {error}",
@@ -184,6 +186,7 @@ sentences! {
         NotActivated { limit, error } => "NetworkManager did not bring it back within {limit}, and did not activate its \
             profile{error}: netfix recreated it, and NetworkManager shows it as external. `nmcli connection up` \
             activates the profile" (limit = duration(*limit), error = or_nothing(": ", error.as_ref())),
+        TakenBack => "Open vSwitch took its port back; netfix only takes it up",
         UnknownToManager { manager } => "{manager} owns the link and did not restore this: netfix did. A restart of \
             {manager} can remove it, unless its configuration has it",
         ManagerUnreachable { error } => "cannot query the network managers: {error}. netfix did not wait for owners of host \

@@ -62,6 +62,8 @@ sentences! {
         NetnsGone => "the network namespace is gone, and with it the pod. The next `netfix snapshot` removes the \
             checkpoint",
         NoPodAtPath => "no running pod has a network namespace at this path",
+        HostNotSelected => "was recreated and is not complete, and no selected pod needs it: left unchanged. To restore the whole \
+            host, run `netfix restore` without a selection",
         NetnsReplaced => "another network namespace is at this path now: the pod was replaced and its checkpoint is not \
             used",
         NetnsUnproven => "a namespace with the same inode exists, but this kernel has no namespace cookies, and no \

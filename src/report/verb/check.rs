@@ -43,7 +43,9 @@ pub(crate) fn check(checked: Result<Readiness, Refusal>) -> (Document, CheckView
     let of_pods = checked.pods.iter().map(|one| one.steps.len());
     view.steps = checked.host.len() + of_pods.sum::<usize>();
     let unsupported = checked.problems.iter().filter(|problem| {
-        problem.is_error() && problem.code() == Code::Unsupported && problem.pod.is_some()
+        let is_of_host = matches!(*problem.cause, Cause::Snapshot(_));
+        let is_object = is_of_host || problem.pod.is_some();
+        problem.is_error() && problem.code() == Code::Unsupported && is_object
     });
     view.unsupported = Some(unsupported.count());
     view.oldest_age = checked.oldest_age;

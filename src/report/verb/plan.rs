@@ -14,7 +14,7 @@ use crate::report::document::{Document, NodeView, PodView};
 use crate::report::problems::FEW;
 use crate::report::screen::{LastLine, Screen};
 use crate::report::style::Style;
-use crate::report::text::{count, list_or_dash, others, part};
+use crate::report::text::{count, list_or_dash, others, part, pod_noun};
 use crate::restore::compare::{Compared, Comparison};
 
 /// The document. With `exit_code`, drift has its own exit code, unless there is an error.
@@ -26,6 +26,7 @@ pub(crate) fn drift(
 ) -> Document {
     let has_drifted = exit_code && comparison.has_drift();
     let recorded = surveyed.node_state.as_ref();
+    let is_recorded = recorded.is_some();
     let recorded = recorded.map(|recorded| shown(&recorded.stamp()));
     let node = NodeView {
         steps: comparison.host.lines(),
@@ -33,7 +34,8 @@ pub(crate) fn drift(
     };
     let mut problems = surveyed.all_problems();
     problems.extend(comparison.host.problems);
-    problems.extend(comparison.unsupported);
+    // A restore of what is missing now does not need these, so it would not fail.
+    problems.extend(comparison.unsupported.into_iter().map(Problem::demoted));
     let lost = surveyed.lost_pods().into_iter();
     let lost = lost.map(|(pod, lost)| match lost {
         Unrestorable::Unusable => PodView::new(pod, State::Failed),
@@ -50,13 +52,16 @@ pub(crate) fn drift(
     pods.sort_by(|a, b| a.info.id.cmp(&b.info.id));
     let has_errors = problems.iter().any(Problem::is_error);
     let exit = match (surveyed.matched.len(), has_errors, has_drifted) {
-        (0, ..) if surveyed.is_refused() => Exit::Refused,
-        (0, ..) if has_errors || !surveyed.has_only_gone() => Exit::Failed,
+        (0, ..) if !surveyed.has_work() && surveyed.is_refused() => Exit::Refused,
+        (0, ..) if has_errors || !surveyed.has_work() => Exit::Failed,
         (_, true, _) => Exit::Partly,
         (_, false, true) => Exit::Drift,
         (_, false, false) => Exit::Done,
     };
-    Document::of(node, pods, problems).exits(exit)
+    Document {
+        is_selection: is_recorded && !surveyed.baseline.is_whole,
+        ..Document::of(node, pods, problems).exits(exit)
+    }
 }
 
 fn pod(matched: &Matched, compared: Compared) -> (PodView, Vec<Problem>) {
@@ -66,7 +71,6 @@ fn pod(matched: &Matched, compared: Compared) -> (PodView, Vec<Problem>) {
     }
     view.steps = compared.plan.lines();
     let mut problems = compared.plan.problems;
-    // A restore of what is missing now does not need these, so it would not fail.
     problems.extend(compared.unsupported.into_iter().map(Problem::demoted));
     (view, problems)
 }
@@ -125,9 +129,13 @@ fn missing_devices(document: &Document) -> Option<String> {
         if waiting.len() == 1 { "waits" } else { "wait" },
     );
     let pods = count(waiting.len(), "pod");
+    let pods = (!waiting.is_empty()).then(|| format!("; {pods} {wait} for it"));
     (!devices.is_empty()).then(|| {
         let devices = devices.join(", ");
-        format!("the host's {devices} {are} missing; {pods} {wait} for it")
+        format!(
+            "the host's {devices} {are} missing{}",
+            pods.unwrap_or_default()
+        )
     })
 }
 
@@ -188,9 +196,15 @@ fn words(document: &Document) -> LastLine {
 
 /// That no step is needed, of what was compared.
 fn nothing(document: &Document, total: usize) -> String {
-    let pods = count(total, "pod");
+    let pods = count(total, pod_noun(document.is_selection));
     match (&document.node.created, total) {
+        (Some(_), 0) if !document.is_selection => {
+            "nothing to do: the host is correct; no pod with a checkpoint is running".to_owned()
+        }
         (_, 0) => "nothing to do: no pod with a checkpoint is running".to_owned(),
+        (Some(_), _) if document.is_selection => {
+            format!("nothing to do: {pods} and the host's links under them are correct")
+        }
         (Some(_), _) => format!("nothing to do: the host and {pods} are correct"),
         // The host was never recorded.
         (None, 1) => "nothing to do: 1 pod is correct; the host is not recorded".to_owned(),

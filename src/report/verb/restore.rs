@@ -1,13 +1,16 @@
 //! `restore`: the links of each pod before and after, and how many pods were restored.
 
+use std::collections::BTreeSet;
+
 use super::pods::{self, count_in, framed, listed, whole};
-use crate::model::{Exit, IfName, Severity, State};
+use crate::model::problem::Cause;
+use crate::model::{Exit, IfName, Problem, Severity, State};
 use crate::plan::Step;
 use crate::report::document::{Document, NodeView, PodView};
 use crate::report::problems::programs_to_restart;
 use crate::report::screen::{LastLine, Screen};
 use crate::report::style::Style;
-use crate::report::text::{count, list_or_dash, or_dash, others, part};
+use crate::report::text::{count, escape, join, list_or_dash, or_dash, others, part_of, pod_noun};
 use crate::restore::{Restored, RestoredPod};
 
 /// The document.
@@ -21,12 +24,15 @@ pub(crate) fn restore(restored: Restored) -> Document {
         steps: steps(&one.done),
         ..PodView::new(one.pod, one.state.into())
     };
-    let mut node = NodeView::recorded(&restored.node, restored.recorded);
+    let mut node = NodeView::recorded(&restored.node, restored.recorded.clone());
     if let Some((done, state)) = restored.host {
         node.steps = steps(&done);
         node.state = Some(state.into());
     }
-    let document = Document::of(node, restored.pods.into_iter().map(pod), restored.problems);
+    let document = Document {
+        is_selection: restored.recorded.is_some() && !restored.is_whole,
+        ..Document::of(node, restored.pods.into_iter().map(pod), restored.problems)
+    };
     match (has_begun, is_refused) {
         (true, _) => document.judged(),
         (false, true) => document.exits(Exit::Refused),
@@ -52,18 +58,13 @@ pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
 }
 
 fn words(document: &Document) -> LastLine {
-    let steps = || count(document.node.steps.len(), "step");
-    let host = match document.node.state {
-        Some(State::Restored) => format!("host restored in {}; ", steps()),
-        Some(State::Partial) => format!("host partly restored in {}; ", steps()),
-        Some(State::Failed) => "host not restored; ".to_owned(),
-        _ => String::new(),
-    };
+    let host = host(document);
     let programs = programs_to_restart(&document.problems, Severity::Warning);
     let programs = programs.map(|programs| format!("; {programs}"));
     let programs = programs.unwrap_or_default();
     let is_host_well = !matches!(document.node.state, Some(State::Partial | State::Failed));
     let total = document.pods.len();
+    let pod_noun = pod_noun(document.is_selection);
     let restored = count_in(document, |state| state == State::Restored);
     let correct = count_in(document, |state| state == State::InSync);
     let good = count_in(document, State::is_good);
@@ -73,10 +74,15 @@ fn words(document: &Document) -> LastLine {
     };
     if total == 0 {
         let none = "no pod with a checkpoint is running";
+        let is_correct = document.node.state == Some(State::InSync) && !document.is_selection;
+        let host = match &document.node.created {
+            Some(_) if is_correct => "the host is correct; ",
+            _ => &host,
+        };
         return LastLine::new(format!("{host}{none}{nothing}"), is_host_well);
     }
     if correct == total {
-        let pods = count(total, "pod");
+        let pods = count(total, pod_noun);
         return LastLine::new(
             format!("{host}{pods} already correct{nothing}{programs}"),
             is_host_well,
@@ -88,7 +94,48 @@ fn words(document: &Document) -> LastLine {
         (total - good, "not restored"),
     ]);
     LastLine::new(
-        format!("{host}{} restored{others}{programs}", part(restored, total)),
+        format!(
+            "{host}{} restored{others}{programs}",
+            part_of(restored, total, pod_noun)
+        ),
         is_host_well && good == total,
     )
+}
+
+/// So many objects of the host that are not restored are named.
+const NAMED: usize = 3;
+
+/// What became of the host, or of its links under the selected pods, with what is not as it was.
+fn host(document: &Document) -> String {
+    let steps = || count(document.node.steps.len(), "step");
+    let host = if document.is_selection {
+        "host links under the pods"
+    } else {
+        "host"
+    };
+    let words = match document.node.state {
+        Some(State::Restored) => format!("{host} restored in {}", steps()),
+        Some(State::Partial) => format!("{host} partly restored in {}", steps()),
+        Some(State::Failed) => format!("{host} not restored"),
+        _ => return String::new(),
+    };
+    let is_of_host = |problem: &&Problem| {
+        let is_object = matches!(
+            *problem.cause,
+            Cause::Plan(_) | Cause::Conflict(_) | Cause::Restore(_)
+        );
+        problem.is_error() && problem.pod.is_none() && is_object
+    };
+    let errors = document.problems.iter().filter(is_of_host);
+    let missing = errors.map(|problem| escape(&problem.object.to_string()));
+    let missing: BTreeSet<String> = missing.collect();
+    let named = join(missing.iter().take(NAMED), ", ");
+    let more = match missing.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    match missing.len() {
+        0 => format!("{words}; "),
+        some => format!("{words}, {some} not ({named}{more}); "),
+    }
 }

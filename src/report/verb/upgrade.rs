@@ -14,6 +14,7 @@ use crate::report::screen::{LastLine, Screen};
 use crate::report::style::Style;
 use crate::report::text::{count, duration, escape, join, lines, list_or_dash};
 use crate::report::window::view::{ReportView, Standing};
+use crate::upgrade::device_loss::DeviceLoss;
 use crate::upgrade::ledger::Upgraded;
 use crate::upgrade::limit;
 use crate::upgrade::preview::Preview;
@@ -44,7 +45,7 @@ pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
         _ if style.is_quiet() => String::new(),
         Some(Extra::Report(view)) => return window(view, style),
         Some(Extra::DryRun(_)) if document.exit == 0 && !document.node.steps.is_empty() => {
-            prospect(&document.node.steps, &document.pods)
+            prospect(&document.node, &document.pods)
         }
         _ => String::new(),
     };
@@ -60,16 +61,17 @@ const MOST: usize = 20;
 pub(crate) fn question(shown: &Document) -> String {
     let problems = shown.problems.iter();
     let problems = lines(problems.map(|problem| format!("{}: {problem}", word(problem).0)));
-    let prospect = prospect(&shown.node.steps, &shown.pods);
+    let prospect = prospect(&shown.node, &shown.pods);
     let verdict = shown.verdict.as_deref().unwrap_or_default();
     format!("{problems}{prospect}\n{verdict}\nContinue? [yes/no] ")
 }
 
-/// The course, one line a phase, and the pods that may lose their network.
-fn prospect(course: &[String], pods: &[PodView]) -> String {
-    let course = lines(course);
+/// The course, one line a phase, and what may lose its network.
+fn prospect(node: &NodeView, pods: &[PodView]) -> String {
+    let course = lines(&node.steps);
+    let host = on_devices(&node.devices);
     if pods.is_empty() {
-        return course + "\nNo pod has an interface on this host's links.\n";
+        return course + "\nNo pod has an interface on this host's links.\n" + &host;
     }
     let rows = sorted(pods).into_iter().map(|pod| {
         let addresses = list_or_dash(pod.interfaces.iter().flat_map(|i| &i.addresses));
@@ -85,7 +87,37 @@ fn prospect(course: &[String], pods: &[PodView]) -> String {
         more => format!("  and {more} more\n"),
     };
     let pods = count(pods.len(), "pod");
-    format!("{course}\n{pods} may lose the network while COMMAND runs:\n{shown}{more}")
+    format!("{course}\n{pods} may lose the network while COMMAND runs:\n{shown}{more}{host}")
+}
+
+/// What the host loses and gets back, one line a device.
+fn on_devices(devices: &[DeviceLoss]) -> String {
+    if devices.is_empty() {
+        return String::new();
+    }
+    let rows = devices.iter().map(|device| {
+        let counts = [
+            (device.links, "link"),
+            (device.addresses, "address"),
+            (device.routes, "route"),
+            (device.settings, "setting"),
+            (device.functions as usize, "virtual function"),
+        ];
+        let counts = counts.into_iter().filter(|(number, _)| *number > 0);
+        let counts = join(counts.map(|(number, noun)| count(number, noun)), ", ");
+        let driver = device.driver.as_deref().map(escape);
+        let driver = driver.map_or_else(String::new, |driver| format!(" ({driver})"));
+        let with = if counts.is_empty() { "" } else { ": " };
+        format!("  {}{driver}{with}{counts}", device.name)
+    });
+    let shown = lines(rows.clone().take(MOST));
+    let more = match rows.len().saturating_sub(MOST) {
+        0 => String::new(),
+        more => format!("  and {more} more\n"),
+    };
+    format!(
+        "\nThe host may lose these devices with all on them; the window restores that:\n{shown}{more}"
+    )
 }
 
 /// The document of `upgrade --dry-run`.
@@ -96,6 +128,7 @@ pub(crate) fn preview(request: &UpgradeRequest<'_>, preview: Preview) -> Documen
     let pod = |pod| PodView::new(pod, State::Unknown);
     let node = NodeView {
         steps,
+        devices: preview.devices.clone(),
         ..NodeView::of(&preview.node)
     };
     let exit = if preview.is_refused {

@@ -8,7 +8,7 @@ use super::words::others;
 use crate::model::fate::Fate;
 use crate::model::text::word;
 use crate::model::window::{Run, Standing, Window, WindowPod};
-use crate::model::{Problem, Severity, State};
+use crate::model::{Code, Problem, Severity, State, WindowNic};
 use crate::report::style::Tone;
 use crate::report::text::count;
 
@@ -24,6 +24,8 @@ pub enum Ending {
     SelectionWell,
     /// Some pod is not back, does not reach a gateway, was rebuilt, or went or was restarted for no known reason.
     PodsAffected,
+    /// Every pod is back, and the host is not as it was.
+    HostAffected,
     /// Every pod is back, after a rollback.
     RolledBack,
     /// Every pod is back; the user's command failed.
@@ -59,12 +61,13 @@ impl Ending {
             Some(1) if is_rolled_back(window) => Self::RolledBack,
             exit if has_died && exit != Some(0) => Self::Interrupted,
             Some(4) => Self::Refused,
+            _ if is_host_affected(window) => Self::HostAffected,
             _ if window.run.as_ref().is_some_and(has_failed) => Self::CommandFailed,
             _ if is_still_paused(window) => Self::Failed,
             Some(0) if pods.unknown + pods.rebuilt_unknown + pods.unselected_unknown > 0 => {
                 Self::Unknown
             }
-            Some(0) if pods.unselected > 0 => Self::SelectionWell,
+            Some(0) if pods.unselected > 0 || has_unselected_host(window) => Self::SelectionWell,
             Some(0) => Self::Well,
             Some(_) => Self::Failed,
         }
@@ -77,6 +80,7 @@ impl Ending {
             Self::Well => "All well",
             Self::SelectionWell => "Selected pods well",
             Self::PodsAffected => "Pods affected",
+            Self::HostAffected => "Host affected",
             Self::RolledBack => "Rolled back",
             Self::CommandFailed => "COMMAND failed",
             Self::Interrupted => "Interrupted",
@@ -89,7 +93,7 @@ impl Ending {
     pub(super) fn tone(self) -> Tone {
         match self {
             Self::Well => Tone::Good,
-            Self::PodsAffected | Self::Failed => Tone::Bad,
+            Self::PodsAffected | Self::HostAffected | Self::Failed => Tone::Bad,
             Self::Open => Tone::Calm,
             Self::RolledBack
             | Self::CommandFailed
@@ -278,6 +282,18 @@ impl fmt::Display for PodCounts {
             (lost, unknown) => write!(f, ", {lost} lost something, {unknown} unknown"),
         }
     }
+}
+
+/// Whether the last restore left something of the host missing, or one of its NICs is absent.
+fn is_host_affected(window: &Window) -> bool {
+    let is_absent = |nics: &Vec<WindowNic>| nics.iter().any(WindowNic::is_absent);
+    window.host.is_some_and(|state| !state.is_good()) || window.nics.as_ref().is_some_and(is_absent)
+}
+
+/// Whether something of the host that no selected pod needs was left as it is.
+fn has_unselected_host(window: &Window) -> bool {
+    let mut problems = window.problems.iter();
+    problems.any(|problem| problem.code() == Code::NotSelected && problem.pod.is_none())
 }
 
 /// Whether `upgrade` brought a window to its end after a rollback.

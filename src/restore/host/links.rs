@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::mem;
+use std::time::Instant;
 
 use crate::inventory::observe::Host;
 use crate::journal;
 use crate::kernel::Error;
 use crate::matching::host_baseline::HostBaseline;
-use crate::model::problem::ConflictCause;
+use crate::model::problem::{ConflictCause, RestoreCause};
 use crate::model::{Address, IfName, LinkKind, Problem};
 use crate::plan::{Change, HostLinks, NetlinkStep, Plan, Step};
 use crate::progress::{Listener, Progress, Wait};
@@ -207,6 +208,30 @@ impl<'a> HostJob<'a> {
         Ok(())
     }
 
+    /// Waits until Open vSwitch has taken its ports back, in the time that owners of links have. Returns a note for each.
+    pub(in crate::restore) fn wait_for_switches(
+        &mut self,
+        progress: &mut dyn Listener,
+    ) -> Result<Vec<Problem>, Error> {
+        let mut ports = scope::not_taken_back(self.host, self.baseline);
+        let grace = self.limit.limits.manager_grace;
+        if ports.is_empty() || grace.is_zero() {
+            return Ok(Vec::new());
+        }
+        progress.notice(Progress::Waiting(Wait::Manager, ports.clone(), grace));
+        let (host, baseline) = (&mut *self.host, &*self.baseline);
+        self.limit.wait_for_managers(Instant::now() + grace, || {
+            host.refresh()?;
+            Ok(scope::not_taken_back(host, baseline).is_empty())
+        })?;
+        let left = scope::not_taken_back(self.host, self.baseline);
+        ports.retain(|port| !left.contains(port));
+        let ports = ports.into_iter();
+        Ok(ports
+            .map(|port| RestoreCause::TakenBack.info(port))
+            .collect())
+    }
+
     /// Restores what was lost since: while pods wait for carrier, a network manager notices the loss and the return of it.
     pub(in crate::restore) fn restore_again(
         &mut self,
@@ -220,7 +245,9 @@ impl<'a> HostJob<'a> {
         let plan = plan_without(self.host, self.baseline, &self.own);
         // What a driver refused before there was carrier it may accept now.
         let is_refused = |step: &Step| matches!(step, Step::Nic(_));
-        if plan.steps != self.last.steps || plan.steps.iter().any(is_refused) {
+        if plan.steps == self.last.steps && !plan.steps.iter().any(is_refused) {
+            self.last = plan;
+        } else {
             self.restore(progress)?;
         }
         Ok(())

@@ -4,8 +4,11 @@ use std::collections::BTreeSet;
 
 use crate::inventory::observe::Host;
 use crate::matching::host_baseline::HostBaseline;
-use crate::model::{Address, IfName};
+use crate::model::problem::MatchingCause;
+use crate::model::text::join;
+use crate::model::{Address, IfName, Indexed, Problem};
 use crate::plan::link::diff::closure;
+use crate::plan::link::port::is_taken_back;
 use crate::plan::{self, HostLinks, Plan};
 use crate::restore::host::own_addresses::OwnAddresses;
 
@@ -13,6 +16,18 @@ use crate::restore::host::own_addresses::OwnAddresses;
 pub(in crate::restore) fn plan_of(host: &Host, baseline: &HostBaseline) -> (Plan, HostLinks) {
     let observed = baseline.observed(&host.state, None);
     plan::host(&baseline.state, observed, &baseline.devices)
+}
+
+/// The devices that were made anew, lack something and are left out, because no selected pod needs them.
+pub(in crate::restore) fn not_selected(host: &Host, baseline: &HostBaseline) -> Option<Problem> {
+    let observed = baseline.observed(&host.state, None);
+    let mut names = baseline.left_out(&host.state);
+    names.retain(|name| {
+        let (plan, _) = plan::host(&baseline.state, observed, &BTreeSet::from([name.clone()]));
+        !plan.steps.is_empty() || plan.findings().next().is_some()
+    });
+    let cause = MatchingCause::HostNotSelected;
+    (!names.is_empty()).then(|| cause.warning(join(names, ", ")))
 }
 
 /// The plan without the addresses that are not to be added, or not yet.
@@ -38,6 +53,17 @@ pub(super) fn in_scope(
         let now = links.name_now(&name);
         (name, now)
     })
+}
+
+/// Those that Open vSwitch has not taken back yet, by their name now.
+pub(super) fn not_taken_back(host: &Host, baseline: &HostBaseline) -> Vec<IfName> {
+    let (state, present) = (Indexed::new(&baseline.state), Indexed::new(&host.state));
+    let waits = |(then, now): &(IfName, IfName)| {
+        let both = state.link(then).zip(present.link(now));
+        both.is_some_and(|(then, now)| is_taken_back(then, Some(now), &state, &present))
+    };
+    let links = in_scope(host, baseline).filter(waits);
+    links.map(|(_, now)| now).collect()
 }
 
 /// The ifindexes of those that exist.

@@ -240,7 +240,9 @@ fn lost(now: &Observation, stored: &Archive) -> BTreeSet<String> {
     }
     let under = stored.stacks(node).map(|(_, link)| &link.name).collect();
     if let Some(recorded) = &stored.node
-        && snapshot_quality::host_loss(&recorded.state, &now.moment.host, under).is_some()
+        && (snapshot_quality::host_loss(&recorded.state, &now.moment.host, under).is_some()
+            || !snapshot_quality::unsupported_and_lost(&recorded.state, &now.moment.host)
+                .is_empty())
     {
         lost.insert("host".to_owned());
     }

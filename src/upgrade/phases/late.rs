@@ -170,7 +170,7 @@ fn on_other_devices(
         let extension = checkpoint.netfix.as_ref()?;
         Some((
             &info.id,
-            PodDrivers::new(&extension.state, &extension.stack),
+            PodDrivers::new(&extension.state, &extension.stack, &inventory.host.state),
         ))
     });
     let drivers: Vec<_> = drivers.collect();

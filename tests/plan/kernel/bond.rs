@@ -1,6 +1,7 @@
 //! Bonds: their options, and the state of their ports.
 
 use netfix::model::net::link::bond::{Bond, BondOption};
+use netfix::model::net::link::port::{MdbEntry, PortVlans};
 use netfix::model::net::raw::RawAttribute;
 use netfix::model::{IfName, Link, LinkKind, Mac, Parent};
 
@@ -43,7 +44,26 @@ impl Kernel {
         Ok(())
     }
 
-    /// A port gets the initial cost, and a bridge without a MAC that of its first port.
+    /// A group needs a bridge that is up, and its VLAN.
+    pub(super) fn add_group(
+        &mut self,
+        bridge: &IfName,
+        port: &IfName,
+        entry: &MdbEntry,
+    ) -> Result<(), Errno> {
+        if !self.link(bridge)?.flags.up {
+            return Err(Errno::EINVAL);
+        }
+        let device = self.link_mut(port)?;
+        if device.master.as_ref() != Some(bridge) {
+            return Err(Errno::EINVAL);
+        }
+        device.mdb.push(entry.clone());
+        device.mdb.sort();
+        Ok(())
+    }
+
+    /// A port gets the initial cost and the default VLAN, and a bridge without a MAC that of its first port.
     fn add_bridge_port(&mut self, port: &IfName, bridge: &IfName) -> Result<(), Errno> {
         const COST: u16 = 3;
         let device = self.link_mut(port)?;
@@ -53,6 +73,13 @@ impl Kernel {
             value: vec![2, 0, 0, 0],
         }];
         let mac = device.mac;
+        let given = self.link(bridge)?.default_pvid.map(|id| PortVlans {
+            first: id,
+            last: id,
+            pvid: true,
+            untagged: true,
+        });
+        self.link_mut(port)?.vlans = Some(given.into_iter().collect());
         let bridge = self.link_mut(bridge)?;
         bridge.mac = bridge.mac.filter(|mac| *mac != Mac([0; 6])).or(mac);
         Ok(())

@@ -1,5 +1,6 @@
 //! Links: creation, changes, up and down, and what is deleted with a link.
 
+use netfix::model::net::link::port::PortVlans;
 use netfix::model::net::link::sysfs::SysfsSettings;
 use netfix::model::net::link::{Flags, Hardware, MacvlanMode, Vlan};
 use netfix::model::{Bytes, IfName, Link, LinkKind, Mac, NetState, Parent, Traffic};
@@ -210,6 +211,10 @@ impl Kernel {
                 bond.ns_ip6_target.clone_from(&lists.ns_ip6_target);
                 bond.ad_actor_system = lists.ad_actor_system;
             }
+            Change::Function(index, setting) => {
+                return self.set_function(dev, *index, *setting);
+            }
+            Change::Name(name) => return self.rename(dev, name),
             Change::Altnames(names) => {
                 if names.iter().any(|name| self.has_name(name.as_slice())) {
                     return Err(Errno::EEXIST);
@@ -225,7 +230,17 @@ impl Kernel {
             Change::ProtoDown => self.link_mut(dev)?.protodown = true,
             Change::Dormant => self.link_mut(dev)?.dormant = true,
             Change::Token(token) => self.link_mut(dev)?.token = Some(*token),
-            Change::Port(settings) => {
+            Change::AddVlans(vlans) => {
+                let known = &mut self.link_mut(dev)?.vlans;
+                let now = known.as_deref().ok_or(Errno::EOPNOTSUPP)?;
+                *known = Some(PortVlans::with(now, vlans));
+            }
+            Change::DeleteVlans(vlans) => {
+                let known = &mut self.link_mut(dev)?.vlans;
+                let now = known.as_deref().ok_or(Errno::EOPNOTSUPP)?;
+                *known = Some(PortVlans::without(now, vlans));
+            }
+            Change::Port(settings) | Change::BondPort(settings) => {
                 let port = &mut self.link_mut(dev)?.port;
                 port.retain(|now| settings.iter().all(|new| new.number != now.number));
                 port.extend(settings.iter().cloned());

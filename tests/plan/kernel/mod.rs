@@ -10,6 +10,7 @@ mod link;
 mod mtu;
 mod nexthop;
 mod route;
+mod sriov;
 mod sysctl;
 mod traffic;
 
@@ -116,6 +117,7 @@ impl Kernel {
                 settings.insert(key.clone(), value.clone());
                 Ok(())
             }
+            Step::Sriov(step) => self.take_sriov(step),
             Step::JoinGroups { dev, groups } => {
                 self.link_mut(dev)?.groups.extend(groups);
                 Ok(())
@@ -152,6 +154,11 @@ impl Kernel {
                 self.link_mut(dev)?.fdb.push((**entry).clone());
                 Ok(())
             }
+            NetlinkStep::AddGroup {
+                bridge,
+                port,
+                entry,
+            } => self.add_group(bridge, port, entry),
             NetlinkStep::AddNeighbour(neighbour) => {
                 self.link(&neighbour.dev)?;
                 let same = self.state.neighbours.iter().any(|other| {

@@ -52,14 +52,30 @@ impl Spread {
     }
 
     fn table(&self) -> Vec<u64> {
-        let places = (0..self.entries()).map(|at| LENGTH + 4 * at);
-        places.map(|at| self.word(at).into()).collect()
+        let end = LENGTH.saturating_add(self.entries().saturating_mul(4));
+        let entries = self.0.get(LENGTH..end).unwrap_or_default().chunks_exact(4);
+        let numbers = entries.filter_map(|entry| word(entry, 0));
+        numbers.map(u64::from).collect()
     }
 
     fn key(&self) -> &[u8] {
-        let from = LENGTH + 4 * self.entries();
+        let from = LENGTH.saturating_add(self.entries().saturating_mul(4));
         let end = from.saturating_add(self.word(KEY_LENGTH) as usize);
         self.0.get(from..end).unwrap_or_default()
+    }
+
+    fn values(&self, rings: u64) -> Values {
+        let table = self.table();
+        let is_own = is_drivers(&table, rings);
+        let hash_key = Some(self.key()).filter(|bytes| bytes.iter().any(|byte| *byte != 0));
+        let all = [
+            ("function", self.function().map(NicValue::Text)),
+            ("key", hash_key.map(|bytes| NicValue::Text(to_hex(bytes)))),
+            ("table", (!is_own).then_some(NicValue::Numbers(table))),
+        ];
+        let all = all.into_iter();
+        all.filter_map(|(name, value)| Some((key(name)?, value?)))
+            .collect()
     }
 
     fn function(&self) -> Option<String> {
@@ -72,19 +88,14 @@ impl Spread {
 /// Function, key and table. A table that is the driver's own spread is left out: written, it would be the user's from then on.
 pub(in crate::kernel::ethtool) fn read(device: &Device<'_>) -> Result<Values, Errno> {
     let spread = Spread::read(device)?;
-    let table = spread.table();
     let rings = Classifier::query(device, ETHTOOL_GRXRINGS, 0).map(|answer| answer.data());
-    let is_own = is_drivers(&table, rings.unwrap_or_default());
-    let hash_key = Some(spread.key()).filter(|bytes| bytes.iter().any(|byte| *byte != 0));
-    let all = [
-        ("function", spread.function().map(NicValue::Text)),
-        ("key", hash_key.map(|bytes| NicValue::Text(to_hex(bytes)))),
-        ("table", (!is_own).then_some(NicValue::Numbers(table))),
-    ];
-    Ok(all
-        .into_iter()
-        .filter_map(|(name, value)| Some((key(name)?, value?)))
-        .collect())
+    Ok(spread.values(rings.unwrap_or_default()))
+}
+
+/// The same of a structure of the kernel, for a device with so many queues.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(in crate::kernel::ethtool) fn in_structure(bytes: &[u8], rings: u64) -> Values {
+    Spread(bytes.to_vec()).values(rings)
 }
 
 /// Whether a driver spreads packets over its queues in this way by itself: in turn (`ethtool_rxfh_indir_default`), or in blocks

@@ -61,7 +61,7 @@ impl fmt::Display for FunctionSetting {
 }
 
 impl VirtualFunction {
-    /// A new one of this number, as far as every driver makes it alike.
+    /// A new one of this number, as drivers make it. What is different is read back.
     #[must_use]
     pub fn fresh(index: u32) -> Self {
         Self {
@@ -69,6 +69,7 @@ impl VirtualFunction {
             vlan: Some(0),
             qos: Some(0),
             protocol: Some(VlanProtocol::Dot1Q),
+            spoofchk: Some(true),
             trust: Some(false),
             query_rss: Some(false),
             state: Some(0),

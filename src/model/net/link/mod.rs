@@ -169,23 +169,25 @@ impl Link {
 
     /// Whether it is a bridge of the kernel.
     pub(crate) fn is_bridge(&self) -> bool {
-        self.kind.name() == "bridge"
+        self.kind.name() == BRIDGE
     }
 
     /// Whether it is the one link that all ports of Open vSwitch have as their master.
     pub(crate) fn is_open_vswitch(&self) -> bool {
-        self.kind.name() == "openvswitch"
+        self.kind.name() == OPEN_VSWITCH
     }
 
     /// Whether packets from one port of it go to the others.
     pub(crate) fn is_switch(&self) -> bool {
-        self.is_bridge() || self.is_open_vswitch()
+        is_switch(self.kind.name())
     }
 
-    /// Whether a port of a switch can lead to other machines: not the end of a pair, which belongs to a pod, nor a tap of a
-    /// virtual machine.
+    /// Whether a port of a switch can lead to other machines, and be lost with a NIC: not the end of a pair, which belongs to a pod,
+    /// nor a tap of a virtual machine. A dummy or an ifb can stand in for a device.
     pub(crate) fn can_be_uplink(&self) -> bool {
-        !matches!(self.kind.name(), "veth" | "netkit" | "vxcan" | "tun")
+        self.kind.can_be_lost()
+            || self.parent.is_some()
+            || matches!(self.kind.name(), "dummy" | "ifb")
     }
 
     /// Whether forwarding entries that were added to it are lost with a NIC: those of a vxlan with a lower device.
@@ -240,6 +242,14 @@ impl Link {
             nic: None,
         }
     }
+}
+
+const BRIDGE: &str = "bridge";
+const OPEN_VSWITCH: &str = "openvswitch";
+
+/// Whether packets from one port of a link of this kind go to the others.
+pub(crate) fn is_switch(kind: &str) -> bool {
+    matches!(kind, BRIDGE | OPEN_VSWITCH)
 }
 
 /// The kernel's defaults (`ETH_DATA_LEN`, `DEFAULT_TX_QUEUE_LEN`).

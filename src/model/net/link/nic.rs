@@ -149,12 +149,12 @@ pub enum NicValue {
     Number(u64),
     /// A word, a list of processors, or bytes in hexadecimal.
     Text(String),
-    /// A table.
-    Numbers(#[serde(deserialize_with = "limits::at_most::<{ limits::RSS_TABLE }, _, _>")] Vec<u64>),
-    /// A set of words.
+    /// A set of words, which may be empty.
     Texts(
         #[serde(deserialize_with = "limits::at_most::<{ limits::RSS_TABLE }, _, _>")] Vec<String>,
     ),
+    /// A table, which is not empty.
+    Numbers(#[serde(deserialize_with = "limits::at_most::<{ limits::RSS_TABLE }, _, _>")] Vec<u64>),
 }
 
 impl NicValue {
@@ -184,8 +184,9 @@ impl fmt::Display for NicValue {
             Self::Flag(false) => f.write_str("off"),
             Self::Number(number) => number.fmt(f),
             Self::Text(text) => f.write_str(text),
-            Self::Numbers(numbers) => f.write_str(&join(numbers, " ")),
+            Self::Texts(words) if words.is_empty() => f.write_str("none"),
             Self::Texts(words) => f.write_str(&words.join(" ")),
+            Self::Numbers(numbers) => f.write_str(&join(numbers, " ")),
         }
     }
 }

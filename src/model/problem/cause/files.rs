@@ -46,6 +46,7 @@ causes! {
         Several { pods: usize } => NotFound,
         NothingLost => NotFound,
         HostLost { what: LossCause, generation: Option<u64> } => Degraded,
+        HostObjectLost => Degraded,
         HostGivenUp => Degraded,
         HostLinkGone => Degraded,
         HostLinkDown => Degraded,

@@ -24,6 +24,7 @@ causes! {
         RollbackStillRuns { pid: u32 } => WindowOpen,
         NoSuchDevice => NotFound,
         NoPodOnDevice => NotFound,
+        NicAbsent => ParentMissing,
         NoneOpen => NotFound,
         StillOpen { limit: Duration } => WindowOpen,
         NothingPaused => NotFound,

@@ -39,6 +39,7 @@ causes! {
         SettingUnmet { then: NicValue } => SettingRefused,
         SettingNotRestored { then: NicValue, now: Option<NicValue> } => SettingDiffers,
         SettingChanged { then: NicValue, now: Option<NicValue> } => SettingDiffers,
+        FunctionsNotRestored { now: u32, then: u32 } => SettingDiffers,
         NoFunctions { then: u32 } => SettingUnknown,
         OtherNumberOfFunctions { now: u32, then: u32 } => SettingDiffers,
         OtherFunctionDriver { index: u32, now: String, then: String } => SettingDiffers,
@@ -131,6 +132,7 @@ causes! {
     RestoreCause {
         MacTaken { owner: Option<(Mac, ClaimHolder)>, error: String } => MacConflict,
         ParentGone { error: String } => ParentMissing,
+        UplinkLost => UplinkLost,
         PlaceTaken { error: String } => LinkConflict,
         RoutePlaceTaken { error: String } => Failed,
         StepFailed { error: String } => Failed,
@@ -142,6 +144,7 @@ causes! {
         UdevUnfinished { limit: Duration } => UdevPending,
         MadeForManager { manager: Manager, limit: Duration } => ManagedLink,
         NotActivated { limit: Duration, error: Option<String> } => ManagedLink,
+        TakenBack => ManagedLink,
         UnknownToManager { manager: Manager } => ManagedLink,
         ManagerUnreachable { error: String } => ManagerUnreachable,
         LostAgain { pods: usize } => Degraded,

@@ -55,6 +55,7 @@ causes! {
         OtherBoot => OtherBoot,
         NetnsGone => NetnsGone,
         NoPodAtPath => NetnsGone,
+        HostNotSelected => NotSelected,
         NetnsReplaced => NetnsReplaced,
         NetnsUnproven => NetnsReplaced,
         PodReplaced { now: PodInfo, then: PodInfo } => PodReplaced,

@@ -1,0 +1,59 @@
+//! What a probe after a restore finds: gateways, targets, and the NICs of the host.
+
+use std::collections::BTreeSet;
+
+use crate::inventory::nics;
+use crate::model::net::nic;
+use crate::model::problem::WindowCause;
+use crate::model::window::PhaseName;
+use crate::model::{IfName, Problem, Window};
+use crate::upgrade::driver::Driver;
+use crate::upgrade::ledger::{Area, WindowProblems};
+use crate::upgrade::phases::restore::PodNetwork;
+use crate::upgrade::phases::verify;
+use crate::window::event::{Event, Reached};
+
+impl Driver<'_> {
+    /// Records what a probe finds; returns whether all is well.
+    pub(super) fn probe(&mut self, network: &mut PodNetwork) -> bool {
+        let is_selection = !self.request.selection.is_everything();
+        let session = &mut self.ledger.session;
+        let (pods, baseline) = (&session.window().pods, &network.baseline);
+        let (verified, mut problems) = verify::after(pods, baseline, self.request, self.context);
+        let known = nic::absent(session.window().nics.as_deref());
+        session.note_nics_after(nics::read(&baseline.devices()).ok());
+        let absent = absent(session.window(), &known, &self.ledger.problems);
+        if let Some(verified) = &verified {
+            session.log(&Event::Verified(Reached {
+                is_selection,
+                ..Reached::of(verified)
+            }));
+            session.note_verified(verified);
+        }
+        let duplicates = self.restored.end_detection();
+        if !duplicates.is_empty() {
+            session.note_states(&self.restored.states());
+        }
+        problems.extend(duplicates);
+        problems.extend(absent);
+        let is_well = !problems.iter().any(Problem::is_error);
+        self.ledger.problems.add(Area::Network, problems);
+        network.after.unanswered = verified.map(|one| one.unanswered).unwrap_or_default();
+        is_well
+    }
+}
+
+/// The NICs of the host that COMMAND took and nothing brought back, but for those that a restore has named. Once kubelet runs, one
+/// that was there until then may belong to a new pod.
+fn absent(window: &Window, known: &BTreeSet<IfName>, problems: &WindowProblems) -> Vec<Problem> {
+    let may_be_taken = window.phase() == Some(PhaseName::RebuildCheck);
+    let is_named = |name: &IfName| {
+        let mut found = problems.of(Area::Network);
+        found.any(|problem| problem.is_error() && problem.object.to_string() == name.to_string())
+    };
+    let absent = nic::absent(window.nics.as_deref()).into_iter();
+    absent
+        .filter(|name| !is_named(name) && (known.contains(name) || !may_be_taken))
+        .map(|name| WindowCause::NicAbsent.error(&name))
+        .collect()
+}

@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# lab: igb
+# Three virtual functions, of a pod, of the host and for a program, are lost with their device, and come back: with their MACs from
+# the start, their settings, drivers, names, addresses and routes.
+# shellcheck source=tests/vm/lib.sh
+. "$LAB_REPO/tests/vm/lib.sh"
+# shellcheck source=tests/vm/nic.sh
+. "$LAB_REPO/tests/vm/nic.sh"
+
+# pod_function POD NIC NUMBER ADDRESS/LEN: the function is the pod's net1.
+pod_function() {
+    local name
+    name=$(function_name "$2" "$3")
+    ip link set "$name" netns "$1"
+    ip -n "$1" link set "$name" name net1 up
+    ip -n "$1" addr add "$4" dev net1
+}
+
+# through_function POD ADDRESS: the gateway answers the pod there.
+through_function() { inside "$1" arping -q -c 3 -w 10 -I net1 "$2"; }
+
+standard_node
+modprobe pci-stub
+functions "$NIC" 3
+ip link set "$NIC" vf 0 mac 02:11:22:33:44:50
+ip link set "$NIC" vf 1 mac 02:11:22:33:44:51
+ip link set "$NIC" vf 0 spoofchk off
+ip link set "$NIC" vf 0 trust on
+ip link set "$NIC" vf 0 max_tx_rate 100
+ip link set "$NIC" vf 2 vlan 5 qos 2
+for number in 0 1; do rebind "$(function_bus "$NIC" "$number")"; done
+wait_for 15 "the functions" function_is_there "$NIC" 1
+bus=$(function_bus "$NIC" 2)
+echo pci-stub >"/sys/bus/pci/devices/$bus/driver_override"
+rebind "$bus" 2>/dev/null || echo "$bus" >/sys/bus/pci/drivers_probe
+host_vf=$(function_name "$NIC" 1)
+ip link set "$host_vf" up
+ip addr add 198.51.100.5/24 dev "$host_vf"
+ip route add 10.60.0.0/16 via 198.51.100.1 dev "$host_vf"
+ip netns exec gw ip addr add 203.0.113.1/24 dev eth1
+pod_ns pod4
+pod_function pod4 "$NIC" 0 203.0.113.4/24
+wait_for 15 "the gateway of the function" through_function pod4 203.0.113.1
+capture_nics "$WORK/before" "$NIC"
+expect_exit 0 nf snapshot
+expect_exit 0 nf restore
+expect_exit 0 nf diff
+expect_exit 0 nf check
+printed '4 of 4 pods'
+jq -e '.state.links[] | select(.name == "eth0") | .nic.sriov | .vfs == 3 and (.functions | length == 3)' "$STATE/node.json" ||
+    fail "no functions are recorded"
+
+step "the driver is reloaded"
+reload_driver
+[ "$(cat "/sys/class/net/$NIC/device/sriov_numvfs")" = 0 ] || fail "the functions are still there"
+expect_exit 2 nf check
+expect_exit 3 nf diff
+printed 'sriov_numvfs = 3'
+printed 'vf 0 mac 02:11:22:33:44:50'
+expect_exit 0 nf restore --wait 20s
+capture_nics "$WORK/after" "$NIC"
+same_nics "$WORK/before" "$WORK/after" "$NIC"
+all_answer
+through_function pod4 203.0.113.1 || fail "the pod with the function does not reach its gateway"
+[ "$(function_name "$NIC" 1)" = "$host_vf" ] || fail "the host's function has another name"
+ip -br addr show "$host_vf" | grep -q 198.51.100.5 || fail "the host's function has no address"
+ip route show 10.60.0.0/16 | grep -q "$host_vf" || fail "the route is lost"
+expect_exit 0 nf restore
+printed 'nothing to do'
+expect_exit 0 nf diff
+
+step "a window names the pod, and brings it back"
+expect_exit 0 nf upgrade --dry-run -- bash -c 'modprobe -r igbvf igb; modprobe igb'
+printed 'pod4'
+expect_exit 0 nf upgrade --foreground --yes --settle 2s -- bash -c 'modprobe -r igbvf igb; modprobe igb'
+printed '4 of 4'
+through_function pod4 203.0.113.1 || fail "the pod with the function does not reach its gateway"
