@@ -181,7 +181,7 @@ pub fn netlink(datagrams: &[u8]) {
 /// Answers of the kernel about a device.
 pub fn ethtool(datagrams: &[u8]) {
     if let Ok(dev) = "eth0".parse() {
-        is_written_as_it_was_read(&nic_in(datagrams, &dev));
+        is_written_as_it_was_read(&nic_in(datagrams, &dev).0);
     }
 }
 

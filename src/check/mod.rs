@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) use self::pods::drift;
 use crate::inventory::sockets::{self, Suspects};
-use crate::inventory::{Inventory, no_match};
+use crate::inventory::{Inventory, functions, no_match};
 use crate::kernel::events::LATE_LINKWATCH;
 use crate::matching::Selection;
 use crate::matching::at_risk::{self, PodDrivers};
@@ -307,7 +307,12 @@ fn of_sockets(surveyed: &Surveyed, compared: &mut [Compared]) -> Vec<Problem> {
     let of_pods = compared.iter_mut().filter_map(|one| one.sockets.take());
     let all: Vec<_> = of_pods.chain([of_host]).collect();
     let found = sockets::find(&all).into_iter();
-    found.flat_map(|one| one.problems).collect()
+    let found = found.flat_map(|one| one.problems);
+    let of_functions = functions::held(&host.state).into_iter();
+    found
+        .chain(of_functions)
+        .chain(functions::operator(&host.state))
+        .collect()
 }
 
 /// What a restore needs besides the pods' checkpoints.

@@ -8,7 +8,7 @@ use crate::kernel::conf::sysfs;
 use crate::kernel::dump::{HostView, Names};
 use crate::kernel::netns::nsid;
 use crate::kernel::netns::nsid::HostId;
-use crate::kernel::{Errno, Error, Netns, Socket, ethtool, state};
+use crate::kernel::{Errno, Error, Netns, Socket, devices, state};
 use crate::matching::PodFacts;
 use crate::model::net::link::sysctl::Sysctls;
 use crate::model::{Link, NetState, NetnsIdentity, Parent, PodInfo};
@@ -60,7 +60,7 @@ impl Host {
         self.state = state::whole(&mut self.socket, None)?;
         sysfs::complete(&mut self.state.links)?;
         if self.reads_nics {
-            ethtool::complete(&mut self.state);
+            devices::complete(&mut self.state);
         }
         self.names = self
             .state
@@ -74,7 +74,7 @@ impl Host {
     /// Reads what is set on its NICs, now and each time that it is read again. A restore or check needs that only where it is recorded.
     pub(crate) fn read_nics(&mut self) {
         if !std::mem::replace(&mut self.reads_nics, true) {
-            ethtool::complete(&mut self.state);
+            devices::complete(&mut self.state);
         }
     }
 

@@ -7,7 +7,7 @@ use crate::kernel::conf::sysfs;
 use crate::kernel::dump::HostView;
 use crate::kernel::netns::nsid::HostId;
 use crate::kernel::state::Reach;
-use crate::kernel::{Error, Socket, ethtool, ifreq, netns, state};
+use crate::kernel::{Error, Socket, devices, ifreq, netns, state};
 use crate::model::problem::InventoryCause;
 use crate::model::{Link, NetState, NetnsIdentity, Problem};
 
@@ -116,7 +116,7 @@ pub fn observe_pods_twice(pods: &mut [Pod], host: &Host) -> Vec<ObservedPod> {
     visit(pods, |pod| {
         let mut state = pod.observe_inside(host)?;
         sysfs::complete(&mut state.links)?;
-        ethtool::complete(&mut state);
+        devices::complete(&mut state);
         let torn = ifreq::lost(pod.socket()?, &state.links)?.map(Link::title);
         Ok((state, torn))
     })

@@ -18,7 +18,7 @@ use crate::kernel::route::{nexthop, rule};
 use crate::model::net::address::Maker;
 use crate::model::net::limits::FORWARDING;
 use crate::model::net::link::fdb::FdbEntry;
-use crate::model::{Address, IfName, Link, Mac, Neighbour, Nexthop, Route, Rule};
+use crate::model::{Address, IfName, Link, LinkKind, Mac, Neighbour, Nexthop, Route, Rule};
 
 /// Interface names by ifindex.
 pub type Names = BTreeMap<u32, IfName>;
@@ -351,6 +351,30 @@ pub(super) fn forwarding_in(dump: Dump, links: &mut [Link], unsupported: &mut Ve
         );
         link.fdb = entries;
     }
+}
+
+/// Reads the MACs for which devices take packets besides their own (`bridge fdb add ... self`). A link on a device adds its own, too:
+/// those of the same namespace are left out.
+pub(super) fn macs_of_devices(socket: &mut Socket, links: &mut [Link]) -> Result<(), Error> {
+    let dump = whole(socket, link::fdb::list())?;
+    let (names, macs) = (Names::new(), macs_of(links));
+    for object in dump.objects {
+        let RouteNetlinkMessage::NewNeighbour(message) = object else {
+            continue;
+        };
+        let mut devices = links.iter_mut();
+        let device = devices
+            .find(|link| link.index == message.header.ifindex && link.kind == LinkKind::Physical);
+        let entry = link::fdb::parse(&message, &names);
+        let entry = entry
+            .filter(|one| !one.master && !one.lladdr.is_group() && !macs.contains(&one.lladdr));
+        if let (Some(device), Some(entry)) = (device, entry)
+            && device.fdb.len() < FORWARDING
+        {
+            device.fdb.push(entry);
+        }
+    }
+    Ok(())
 }
 
 /// Cuts off what is more than a file may hold, and names it.

@@ -5,9 +5,11 @@
 
 pub mod ability;
 pub mod address;
+mod attached;
 mod bridging;
 mod codec;
 pub mod conf;
+pub(crate) mod devices;
 pub mod dump;
 mod error;
 pub(crate) mod ethtool;
@@ -16,6 +18,7 @@ pub(crate) mod foreign;
 pub mod ifreq;
 pub mod link;
 pub mod netns;
+mod plain;
 pub mod route;
 pub mod socket;
 pub mod sriov;

@@ -3,7 +3,7 @@
 //! A new device has no final name until then: udevd renames it only while it is down (systemd.link(5)).
 
 use std::os::fd::{AsFd, BorrowedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use netlink_sys::Socket as RawSocket;
 use netlink_sys::protocols::NETLINK_KOBJECT_UEVENT;
@@ -64,6 +64,23 @@ pub fn has_finished(ifindex: u32) -> bool {
     entry.is_ok_and(|entry| is_final(&entry))
 }
 
+/// The `.link` file that udevd uses for a device, and what is added to it.
+pub(crate) fn link_files(ifindex: u32) -> Vec<PathBuf> {
+    let entry = checked::text(format!("/run/udev/data/n{ifindex}"));
+    link_files_in(&entry.unwrap_or_default())
+}
+
+fn link_files_in(entry: &str) -> Vec<PathBuf> {
+    let property = |name: &str| {
+        let mut lines = entry.lines();
+        lines.find_map(|line| line.strip_prefix("E:")?.strip_prefix(name))
+    };
+    let file = property("ID_NET_LINK_FILE=").into_iter();
+    let added = property("ID_NET_LINK_FILE_DROPINS=").unwrap_or_default();
+    let added = added.split(':').filter(|path| !path.is_empty());
+    file.chain(added).map(PathBuf::from).collect()
+}
+
 /// A device is initialized from the first `I:` on; while it is renamed it has a property for that (sd-device).
 fn is_final(entry: &str) -> bool {
     let is_initialized = entry.lines().any(|line| line.starts_with("I:"));
@@ -72,7 +89,16 @@ fn is_final(entry: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_final;
+    use super::{is_final, link_files_in};
+
+    #[test]
+    fn the_link_file_of_a_device_comes_before_what_is_added_to_it() {
+        let entry = "I:1\nE:ID_NET_LINK_FILE=/etc/systemd/network/10-a.link\nE:ID_NET_LINK_FILE_DROPINS=/run/a.conf:/etc/b.conf\n";
+        let files = link_files_in(entry);
+        assert_eq!(files.len(), 3);
+        assert!(files[0].ends_with("10-a.link"));
+        assert!(link_files_in("I:1\n").is_empty());
+    }
 
     #[test]
     fn a_device_is_final_once_initialized_and_not_being_renamed() {

@@ -4,6 +4,7 @@
 mod ifupdown;
 mod network_manager;
 mod networkd;
+pub(crate) mod settings;
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
@@ -135,6 +136,14 @@ impl Owners {
         } else {
             None
         }
+    }
+
+    /// What `NetworkManager` sets on a device by its profile.
+    pub(crate) fn settings_of(&self, name: &IfName) -> settings::Groups {
+        let profiles = self.profiles.as_ref();
+        profiles.map_or_else(settings::Groups::new, |(_, profiles)| {
+            profiles.settings_of(name)
+        })
     }
 
     /// Whether the manager has finished with a link that exists, so that nothing more comes of it.

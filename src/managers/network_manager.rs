@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use zbus::{OwnedObjectPath, OwnedVariant};
 
 use crate::dbus::{BusError, RemoteObject, SystemBus};
+use crate::managers::settings::{Groups, in_profile};
 use crate::model::{IfName, Link};
 
 /// It keeps the state of its devices here while it runs.
@@ -50,6 +51,8 @@ struct Profile {
     link: String,
     /// Whether `NetworkManager` activates it without a request (`autoconnect`).
     is_automatic: bool,
+    /// What it sets on the device.
+    settings: Groups,
 }
 
 impl Profiles {
@@ -82,6 +85,13 @@ impl Profiles {
         self.of(name).is_some_and(|profile| !profile.is_automatic)
     }
 
+    /// What the profile of a device sets on it.
+    pub(super) fn settings_of(&self, name: &IfName) -> Groups {
+        self.of(name)
+            .map(|profile| profile.settings.clone())
+            .unwrap_or_default()
+    }
+
     /// Asks for the activation of a link's profile; its end is not awaited.
     pub(super) fn activate(&self, bus: &SystemBus, name: &IfName) -> Result<(), String> {
         let Some(profile) = self.of(name) else {
@@ -107,6 +117,10 @@ impl Profile {
             path,
             link: String::try_from(link).ok()?,
             is_automatic: !is_manual,
+            settings: settings
+                .iter()
+                .flat_map(|(section, keys)| in_profile(section, keys.keys()))
+                .collect(),
         })
     }
 }

@@ -53,7 +53,7 @@ impl HostBaseline {
                 let device = link.hardware.as_ref().filter(|device| device.is_known());
                 device.is_some_and(|device| inside.iter().any(|one| one.is_same(device)))
             };
-            let remade = snapshot_quality::remade(&state, now);
+            let remade = snapshot_quality::remade(&state, now, devices.iter());
             let own = state.links.iter().filter(|link| {
                 let is_device = link.kind == LinkKind::Physical || remade.contains(&link.name);
                 is_device && !is_inside(link)
@@ -79,7 +79,8 @@ impl HostBaseline {
         if self.is_whole {
             return Vec::new();
         }
-        let remade = snapshot_quality::remade(&self.state, now).into_iter();
+        let devices = self.devices.iter();
+        let remade = snapshot_quality::remade(&self.state, now, devices).into_iter();
         let in_scope = closure(self.devices.clone(), &self.state.links);
         remade.filter(|name| !in_scope.contains(name)).collect()
     }

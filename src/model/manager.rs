@@ -1,6 +1,7 @@
 //! Programs that configure the host's links.
 
 use std::fmt;
+use std::path::PathBuf;
 
 /// A network manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,4 +22,21 @@ impl fmt::Display for Manager {
             Self::Ifupdown => "ifupdown",
         })
     }
+}
+
+/// A program that sets something on NICs when they appear, to the values of its configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SettingOwner {
+    /// systemd-udevd.
+    LinkFile {
+        /// The file (systemd.link(5)).
+        path: PathBuf,
+    },
+    /// `NetworkManager`, by a connection profile.
+    NetworkManager,
+    /// tuned.
+    Tuned {
+        /// The active profile.
+        profile: String,
+    },
 }

@@ -31,7 +31,7 @@ pub fn host(
         planner.link(link);
     }
     planner.objects(&in_scope);
-    planner.lost_for_good(&in_scope);
+    planner.lost_for_good(&in_scope, devices);
     (planner.links.plan, planner.parents)
 }
 
@@ -292,7 +292,7 @@ impl<'a> HostPlanner<'a> {
 
     /// Reports what no step restores and no link in scope has: objects that netfix cannot make, which went when devices of the host
     /// were lost or made anew.
-    fn lost_for_good(&mut self, in_scope: &[&Link]) {
+    fn lost_for_good(&mut self, in_scope: &[&Link], devices: &BTreeSet<IfName>) {
         let LinkPlanner {
             wanted,
             now,
@@ -300,7 +300,7 @@ impl<'a> HostPlanner<'a> {
             plan,
         } = &mut self.links;
         let (then, present) = (wanted.state, observed.state);
-        if loss::remade(then, present).is_empty() {
+        if loss::remade(then, present, devices.iter()).is_empty() {
             return;
         }
         let gone = then.links.iter().filter(|link| {

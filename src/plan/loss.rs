@@ -51,6 +51,7 @@ pub fn host_loss(
     under: BTreeSet<&IfName>,
 ) -> Option<(IfName, LossCause)> {
     let both = Since::new(good, now);
+    let remade = remade(good, now, under.iter().copied());
     let mut own = stack::devices_of(good);
     own.extend(under.into_iter().cloned());
     let carrying = with_masters(diff::closure(own, &good.links), &good.links);
@@ -63,7 +64,7 @@ pub fn host_loss(
             .and_then(|link| present(link, now))
             .is_some()
     };
-    let back = remade(good, now).into_iter().filter(is_there).collect();
+    let back = remade.into_iter().filter(is_there).collect();
     let with_device = diff::closure(back, &good.links);
     let mut lost = of_links.filter_map(|link| {
         let what = both.of_host_link(link, with_device.contains(&link.name))?;
@@ -73,11 +74,16 @@ pub fn host_loss(
     lost.map(|(link, what)| (link.name.clone(), what))
 }
 
-/// The recorded devices of the host that are missing, or were made anew since: their drivers were reloaded.
-pub(crate) fn remade(good: &NetState, now: &NetState) -> BTreeSet<IfName> {
+/// The recorded devices of the host, with those `under` pods, that are missing, or were made anew since: their drivers were reloaded.
+pub(crate) fn remade<'a>(
+    good: &NetState,
+    now: &NetState,
+    under: impl Iterator<Item = &'a IfName>,
+) -> BTreeSet<IfName> {
     let mut devices = stack::devices_of(good);
+    devices.extend(under.cloned());
     devices.retain(|name| {
-        let then = good.link(name);
+        let then = good.link(name).filter(|then| !then.kind.can_be_made());
         then.is_some_and(|then| present(then, now).is_none_or(|now| now.index != then.index))
     });
     devices

@@ -1,6 +1,8 @@
 //! What a snapshot is worth: whether the moment is a bad one to write things down, and what no checkpoint could bring
 //! back.
 
+use std::collections::BTreeSet;
+
 use crate::model::net::address::MCAUTOJOIN;
 use crate::model::problem::{PlanCause, SnapshotCause};
 use crate::model::text::escape;
@@ -105,10 +107,14 @@ pub fn unsupported_on_host(state: &NetState) -> Vec<Problem> {
         .collect()
 }
 
-/// What of that the host had by its good record and has no more, since devices of it were lost or made anew.
+/// What of that the host had by its good record and has no more, since devices of it, or `under` pods, were lost or made anew.
 #[must_use]
-pub fn unsupported_and_lost(good: &NetState, now: &NetState) -> Vec<Problem> {
-    if remade(good, now).is_empty() {
+pub fn unsupported_and_lost(
+    good: &NetState,
+    now: &NetState,
+    under: &BTreeSet<&IfName>,
+) -> Vec<Problem> {
+    if remade(good, now, under.iter().copied()).is_empty() {
         return Vec::new();
     }
     let left = unsupported_on_host(now);

@@ -7,7 +7,7 @@ use crate::cni;
 use crate::inventory::observe::{Host, Pod};
 use crate::kernel::conf::{sysctl, sysfs};
 use crate::kernel::state::{self, Needs};
-use crate::kernel::{Error, ethtool};
+use crate::kernel::{Error, devices};
 use crate::matching::host_parents::AssumedParent;
 use crate::model::net::link::sysctl::Sysctls;
 use crate::model::{
@@ -133,7 +133,7 @@ impl Matched {
             sysfs::complete(&mut state.links)?;
         }
         if recorded.has_nics() {
-            ethtool::complete(&mut state);
+            devices::complete(&mut state);
         }
         Ok(state)
     }

@@ -314,6 +314,7 @@ mod tests {
                 firmware: None,
                 bus: Some("0000:3b:00.0".to_owned()),
                 permanent_mac: None,
+                function: None,
                 carrier: true,
             }],
         };

@@ -6,7 +6,7 @@ use crate::inventory::sockets::Suspects;
 use crate::inventory::visit::visit;
 use crate::kernel::state;
 use crate::matching::at_risk::PodDrivers;
-use crate::model::Problem;
+use crate::model::{Code, Problem};
 use crate::plan::link::ipv6;
 use crate::plan::{self, HostLinks, Plan, PodVerdict, snapshot_quality};
 use crate::records::matched::Matched;
@@ -44,6 +44,10 @@ impl Comparison {
     pub(crate) fn has_drift(&self) -> bool {
         !self.host.lines().is_empty()
             || !self.links.renamed.is_empty()
+            || self
+                .host
+                .findings()
+                .any(|one| one.code() == Code::SettingDiffers)
             || self.pods.iter().any(|pod| pod.verdict.is_drift())
     }
 }

@@ -237,7 +237,7 @@ fn in_order(
     notes.extend(host.wait_for_switches(progress)?);
     host.restore_again(progress)?;
     notes.extend(probed::finish_host(scene, &mut host, progress)?);
-    notes.extend(host.managed.findings(&host.done));
+    notes.extend(host.findings());
     notes.extend(not_selected(host.host, host.baseline));
     // Find both sides of each conflict about a MAC. The caller begins again if parents were lost meanwhile.
     holders::find_mac_owners(&mut pods, host.host);

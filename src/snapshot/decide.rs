@@ -15,8 +15,8 @@ use crate::model::net::stack;
 use crate::model::pod::empty::{EmptyNetns, Evidence};
 use crate::model::problem::SnapshotCause;
 use crate::model::{
-    Bytes, Checkpoint, Hardware, Loss, LossCause, NetState, NetnsIdentity, PodId, PodInfo,
-    PodSummary, Problem, interfaces,
+    Bytes, Checkpoint, Loss, LossCause, NetState, NetnsIdentity, PodId, PodInfo, PodSummary,
+    Problem, interfaces,
 };
 use crate::plan::snapshot_quality::{self, uplink_loss};
 
@@ -28,7 +28,6 @@ pub(crate) fn decide(now: Observation, stored: &Archive) -> Changes {
         mut problems,
         accept,
     } = now;
-    let inside = devices_inside(&pods, moment.everything);
     let mut decider = Decider {
         moment: &moment,
         stored,
@@ -68,7 +67,6 @@ pub(crate) fn decide(now: Observation, stored: &Archive) -> Changes {
         gone: &gone,
         is_whole,
         is_accepted: accepted.host,
-        inside: inside.as_deref(),
     };
     let host = known.decide(empty);
     let makes_generation = !host.has_lost && is_whole;
@@ -82,22 +80,6 @@ pub(crate) fn decide(now: Observation, stored: &Archive) -> Changes {
         host,
         problems,
     }
-}
-
-/// The devices inside pods; `None` where not every namespace was read.
-fn devices_inside(pods: &[PodObservation], everything: bool) -> Option<Vec<Hardware>> {
-    let mut devices = Vec::new();
-    for pod in pods {
-        match &pod.reading {
-            Reading::Whole(state) | Reading::Torn { state, .. } => {
-                let links = state.links.iter();
-                devices.extend(links.filter_map(|link| link.hardware.clone()));
-            }
-            Reading::NoPod => {}
-            Reading::Failed(_) => return None,
-        }
-    }
-    everything.then_some(devices)
 }
 
 /// The namespaces with nothing to record that a snapshot of some pods does not read again.

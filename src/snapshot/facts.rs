@@ -6,8 +6,8 @@ use crate::model::checkpoint::{Extension, PastFiles};
 use crate::model::pod::by_netns::ByNetns;
 use crate::model::pod::empty::{EmptyNetns, Evidence};
 use crate::model::{
-    Bytes, Checkpoint, Link, NetState, NetnsIdentity, NodeIdentity, NodeState, PodId, PodInfo,
-    Problem, StackLink, Stamp,
+    Bytes, Checkpoint, Hardware, Link, NetState, NetnsIdentity, NodeIdentity, NodeState, PodId,
+    PodInfo, Problem, StackLink, Stamp,
 };
 
 /// What runs now.
@@ -38,6 +38,9 @@ pub(crate) struct Moment {
     pub host: NetState,
     /// The host's links after everything else was read.
     pub links_after: Vec<Link>,
+    /// The devices inside pods, where every namespace of the machine was read.
+    #[cfg_attr(test, serde(default))]
+    pub devices_inside: Option<Vec<Hardware>>,
     /// Whether all pods were to be observed.
     pub everything: bool,
     /// Whether every namespace and the host's links were found and opened.

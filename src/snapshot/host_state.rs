@@ -8,7 +8,7 @@ use crate::model::checkpoint::SCHEMA;
 use crate::model::pod::empty::EmptyNetns;
 use crate::model::problem::SnapshotCause;
 use crate::model::{
-    Hardware, IfName, Link, LinkKind, LossCause, NetState, NodeState, PodId, Problem, StackLink,
+    IfName, Link, LinkKind, LossCause, NetState, NodeState, PodId, Problem, StackLink,
 };
 use crate::plan::link::diff::is_above;
 use crate::plan::snapshot_quality;
@@ -25,8 +25,6 @@ pub(super) struct Known<'a> {
     pub is_whole: bool,
     /// Whether a person gives up what the host has lost.
     pub is_accepted: bool,
-    /// The devices inside pods, where every namespace was read.
-    pub inside: Option<&'a [Hardware]>,
 }
 
 impl Known<'_> {
@@ -70,21 +68,24 @@ impl Known<'_> {
     /// What a link that carries pods or the host itself has lost since the host's state was recorded.
     fn lost(&self) -> Option<Problem> {
         let recorded = self.stored.node.as_ref()?;
-        let under = self.links_under_pods().map(|under| &under.name).collect();
+        let under: BTreeSet<&IfName> = self.links_under_pods().map(|under| &under.name).collect();
         let (then, now) = (&recorded.state, &self.moment.host);
         let generation = self.stored.generation_of_node();
+        let gone = unsupported_and_lost(then, now, &under).into_iter().next();
         if let Some((link, what)) = host_loss(then, now, under) {
             return Some(SnapshotCause::HostLost { what, generation }.error(&link));
         }
-        if let Some(link) = self
-            .inside
-            .and_then(|inside| missing_nic(then, now, inside))
-        {
+        if let Some(link) = self.missing_nic(then) {
             let what = LossCause::LinkGone;
             return Some(SnapshotCause::HostLost { what, generation }.error(link));
         }
-        let lost = unsupported_and_lost(then, now).into_iter().next()?;
-        Some(SnapshotCause::HostObjectLost.error(lost.object))
+        gone.map(|lost| SnapshotCause::HostObjectLost.error(lost.object))
+    }
+
+    /// A recorded NIC that is neither on the host nor in a pod, where every namespace was read.
+    fn missing_nic<'s>(&self, then: &'s NetState) -> Option<&'s IfName> {
+        let inside = self.moment.devices_inside.as_ref()?;
+        missing_nic(then, &self.moment.host, inside)
     }
 
     /// The problem with a link under a checkpoint of this boot that is gone under any name, or that was up and is down.

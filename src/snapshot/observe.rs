@@ -9,12 +9,12 @@ use crate::inventory::observe::{Host, Pod};
 use crate::inventory::pods::ObservedPod;
 use crate::inventory::private;
 use crate::inventory::sockets::{self, Suspects};
-use crate::inventory::{Inventory, cannot_observe};
+use crate::inventory::{Inventory, cannot_observe, functions};
 use crate::kernel::dump;
 use crate::matching::Selection;
 use crate::matching::claims::{Claimant, contests};
 use crate::model::net::stack;
-use crate::model::{Bytes, NetState, NodeIdentity, Problem};
+use crate::model::{Bytes, Hardware, IfName, LinkKind, Mac, NetState, NodeIdentity, Problem};
 use crate::plan::snapshot_quality::{host_loss, loss, unsupported_and_lost, uplink_loss};
 use crate::records::contest;
 use crate::records::contest::CNI_CACHE;
@@ -46,6 +46,7 @@ pub(super) fn observe(
         ..
     } = &mut inventory;
     host.read_nics();
+    leave_to_pods(&mut host.state, &observed);
     let links_after =
         dump::links(&mut host.socket, None, &mut Vec::new()).unwrap_or_else(|error| {
             problems.push(cannot_observe("host", &error));
@@ -64,12 +65,14 @@ pub(super) fn observe(
     }
     let (host_now, of_sockets) = find_sockets(pods, &mut observed, host, &archive, node);
     problems.extend(of_sockets);
+    problems.extend(functions::held(&host_now));
     let moment = Moment {
         created: at.wall,
         created_boottime: at.boottime,
         node: node.clone(),
         host: host_now,
         links_after,
+        devices_inside: devices_inside(&observed).filter(|_| selection.is_everything()),
         everything: selection.is_everything(),
         complete,
     };
@@ -80,6 +83,17 @@ pub(super) fn observe(
         accept: accept.to_vec(),
     };
     (observation, archive, inventory)
+}
+
+/// The devices inside pods; `None` where one could not be read.
+fn devices_inside(observed: &[ObservedPod]) -> Option<Vec<Hardware>> {
+    let mut devices = Vec::new();
+    for pod in observed {
+        let (state, _) = pod.as_ref().ok()?;
+        let links = state.links.iter();
+        devices.extend(links.filter_map(|link| link.hardware.clone()));
+    }
+    Some(devices)
 }
 
 /// What programs have on links that can be lost, and what they lost and still count on: that stays in the record. Returns the host's
@@ -137,6 +151,18 @@ fn contested(
     rulings.into_iter().map(|ruling| ruling.problem).collect()
 }
 
+/// Removes the MACs of pods' links from what was added to devices: each link adds its own again.
+fn leave_to_pods(host: &mut NetState, observed: &[ObservedPod]) {
+    let links = observed.iter().flatten().flat_map(|(pod, _)| &pod.links);
+    let macs: BTreeSet<Mac> = links.filter_map(|link| link.mac).collect();
+    for device in &mut host.links {
+        let is_device = device.kind == LinkKind::Physical;
+        device
+            .fdb
+            .retain(|entry| !is_device || entry.master || !macs.contains(&entry.lladdr));
+    }
+}
+
 /// Whether something of the generations is needed: of a running pod without a readable checkpoint, of what is lost, or, with the
 /// host's state, of what was there before.
 fn needs_past(
@@ -148,10 +174,10 @@ fn needs_past(
 ) -> bool {
     let recorded = archive.node.as_ref();
     let has_host_lost = || {
-        let under = archive.stacks(node).map(|(_, link)| &link.name).collect();
+        let under: BTreeSet<&IfName> = archive.stacks(node).map(|(_, link)| &link.name).collect();
         recorded.is_some_and(|old| {
-            host_loss(&old.state, host, under).is_some()
-                || !unsupported_and_lost(&old.state, host).is_empty()
+            !unsupported_and_lost(&old.state, host, &under).is_empty()
+                || host_loss(&old.state, host, under).is_some()
         })
     };
     let mut both = pods.iter().zip(observed);

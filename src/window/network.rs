@@ -1,6 +1,6 @@
 //! Which running pods have their network, and which links of the host under them do not work.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -33,7 +33,7 @@ pub struct PodNetworks {
     pub lost: usize,
     /// Running pods that could not be compared with a checkpoint.
     pub unknown: usize,
-    /// Links of the host under the pods that do not work, without those on such a link.
+    /// Devices of the host and links under the pods that do not work, without those on such a link.
     pub links: Vec<FaultyLink>,
     /// The pods that have lost it.
     #[serde(skip)]
@@ -146,7 +146,8 @@ fn has_lost(one: &Unmatched) -> Option<bool> {
     }
 }
 
-/// The recorded links under the pods that do not work; of those on each other, the lowest.
+/// The recorded devices and links under the pods that do not work; of those on each other, the lowest. A device under no pod counts
+/// if it had carrier.
 fn faulty_links(surveyed: &mut Surveyed) -> Vec<FaultyLink> {
     let Surveyed {
         host,
@@ -162,7 +163,13 @@ fn faulty_links(surveyed: &mut Surveyed) -> Vec<FaultyLink> {
     let observed = baseline.observed(&host.state, None);
     let (_, links) = plan::host(&baseline.state, observed, &baseline.devices);
     let mut faults = BTreeMap::new();
-    for name in under.keys() {
+    let devices = baseline.devices.iter();
+    let working = devices.filter(|name| {
+        let then = baseline.state.link(name);
+        then.is_some_and(|link| link.flags.up && link.flags.carrier)
+    });
+    let names: BTreeSet<&IfName> = under.keys().copied().chain(working).collect();
+    for name in names {
         if let Some(fault) = fault(name, &links.name_now(name), &baseline.state, host) {
             faults.insert((*name).clone(), fault);
         }

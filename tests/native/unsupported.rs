@@ -59,7 +59,7 @@ fn an_unsupported_kind_that_was_not_lost_is_not_an_error() {
 type Make = fn(&Node, &Pod<'_>);
 
 /// Objects that no restore could bring back, by a word of their problem.
-const OBJECTS: [(&str, Make); 7] = [
+const OBJECTS: [(&str, Make); 6] = [
     ("vxlan", |node, pod| {
         node.ns
             .ip("link add vx7 type vxlan id 7 dstport 4789 remote 10.88.0.1 dev eth0");
@@ -76,14 +76,6 @@ const OBJECTS: [(&str, Make); 7] = [
     ("filter bpf", |_, pod| pod.add_bpf_filter()),
     ("tcx program", |_, pod| pod.attach_program("tcx")),
     ("XDP program", |_, pod| pod.attach_program("xdp")),
-    ("forwarding entry 02:00:00:00:00:99 dev eth0", |_, pod| {
-        pod.ip("link add br0 type bridge");
-        pod.ip("link set eth0 master br0");
-        let words = "fdb add 02:00:00:00:00:99 dev eth0 master static";
-        let mut bridge = pod.ns.exec("bridge");
-        let status = bridge.args(words.split(' ')).status();
-        assert!(status.expect("bridge(8)").success());
-    }),
 ];
 
 #[test]

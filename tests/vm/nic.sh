@@ -101,6 +101,18 @@ rebind() {
     echo "$1" >"$driver/bind"
 }
 
+# pod_function POD NIC NUMBER ADDRESS/LEN: the function becomes the pod's net1.
+pod_function() {
+    local name
+    name=$(function_name "$2" "$3")
+    ip link set "$name" netns "$1"
+    ip -n "$1" link set "$name" name net1 up
+    ip -n "$1" addr add "$4" dev net1
+}
+
+# through_function POD ADDRESS: it answers the pod on its function.
+through_function() { inside "$1" arping -q -c 3 -w 10 -I net1 "$2"; }
+
 # ---- the comparison
 
 # capture_nics DIR NIC...: the state of host and pods, of these NICs, and of what hangs on NICs by other tools.
@@ -112,7 +124,11 @@ capture_nics() {
     attached >"$dir/attached"
 }
 
-same_nics() { same "$1" "$2" host "${PODS[@]}" attached "${@/#/nic-}"; }
+same_nics() {
+    local before=$1 after=$2
+    shift 2
+    same "$before" "$after" host "${PODS[@]}" attached "${@/#/nic-}"
+}
 
 # nic_state NIC: every setting, with what it belongs to at the start of its line. Only the numbers of interrupts are left out.
 nic_state() {

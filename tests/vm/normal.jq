@@ -14,6 +14,8 @@ def names: walk(if type == "string" then nic else . end);
 def link($name):
   if ($name == "host" and .ifindex == $nic_index) or .parentbus == "pci" then .ifindex = "NIC" else . end
   | if .link_index == $nic_index then .link_index = "NIC" else . end
+  # The state of LACP, which follows the order of the ports.
+  | if .linkinfo.info_slave_data.ad_aggregator_id then .linkinfo.info_slave_data |= with_entries(select(.key | test("^(ad_|state$)") | not)) else . end
   | del(.linkinfo.info_slave_data.link_failure_count, .linkinfo.info_slave_data.ad_churn_actor_state, .stats, .stats64)
   | flat("link \(.ifname)");
 

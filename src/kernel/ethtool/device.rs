@@ -69,6 +69,7 @@ pub(crate) fn nic(link: &Link) -> Nic {
         firmware: info.and_then(DriverInfo::firmware),
         bus: info.and_then(DriverInfo::bus),
         permanent_mac: hardware.and_then(|hardware| hardware.permanent_mac),
+        function: hardware.and_then(|hardware| hardware.function.clone()),
         carrier: link.flags.carrier,
     }
 }

@@ -39,7 +39,9 @@ fn listed(all: &[(&[u8], bool)]) -> Vec<u8> {
 }
 
 fn settings(attributes: &Nested) -> NicSettings {
-    nic_in(&answer(attributes), &"eth0".parse().unwrap()).settings
+    nic_in(&answer(attributes), &"eth0".parse().unwrap())
+        .0
+        .settings
 }
 
 fn key(text: &str) -> NicKey {
@@ -96,6 +98,8 @@ fn wake_on_lan_is_its_modes_and_never_its_password() {
     let read = message::of(NicGroup::Wol).unwrap().reported(&wol).values;
     let read: Vec<_> = read.into_iter().collect();
     assert_eq!(read, [(key("modes"), texts(&["magic", "magicsecure"]))]);
+    let unreadable = nic_in(&answer(&wol), &"eth0".parse().unwrap()).1;
+    assert_eq!(unreadable, ["the Wake-on-LAN password of eth0"]);
     // One that cannot wake has nothing to set, and a set without a bit is one.
     let message = message::of(NicGroup::Wol).unwrap();
     let reported = |modes: &[(&[u8], bool)]| {

@@ -44,7 +44,7 @@ impl From<Errno> for SetError {
 }
 
 /// Adds what is set on them to the physical links of the calling thread's namespace. What cannot be read is unsupported.
-pub(crate) fn complete(state: &mut NetState) {
+pub(super) fn complete(state: &mut NetState) {
     let NetState {
         links, unsupported, ..
     } = state;

@@ -9,7 +9,7 @@ use super::{SetError, device, irqs, link_modes, queues};
 use crate::kernel::Errno;
 use crate::kernel::conf::sysfs::Sysfs;
 use crate::model::IfName;
-use crate::model::net::link::nic::{NicGroup, NicState};
+use crate::model::net::link::nic::{NicGroup, NicState, NicValue};
 
 /// Sockets and files of the calling thread's namespace.
 pub(super) struct Reader {
@@ -43,6 +43,7 @@ impl Reader {
         let mut reading = Reading::new(dev);
         self.read_messages(&device, &mut reading);
         reading.note(NicGroup::Rss, rss::read(&device));
+        reading.note_contexts(rss::contexts(&device));
         reading.note(NicGroup::FlowHash, flows::read_hash(&device));
         reading.note(NicGroup::Tunables, tunables::read(&device));
         reading.note_rules(flows::read_rules(&device));
@@ -186,6 +187,32 @@ impl<'a> Reading<'a> {
         self.note(group, values);
     }
 
+    fn note_contexts(&mut self, count: usize) {
+        if count > 0 {
+            let text = format!("{count} contexts of RSS of {}", self.dev);
+            self.unreadable.push(text);
+        }
+    }
+
+    /// The password is not recorded, and a driver that comes back has none.
+    fn note_password(&mut self) {
+        /// `WAKE_MAGICSECURE`.
+        const SECURE: u64 = 1 << 6;
+        let wol = self.state.settings.get(&NicGroup::Wol);
+        let is_secure = wol
+            .into_iter()
+            .flat_map(Values::values)
+            .any(|modes| match modes {
+                NicValue::Texts(words) => words.iter().any(|word| word == "magicsecure"),
+                NicValue::Number(bits) => bits & SECURE != 0,
+                _ => false,
+            });
+        if is_secure {
+            let text = format!("the Wake-on-LAN password of {}", self.dev);
+            self.unreadable.push(text);
+        }
+    }
+
     fn note_rules(&mut self, rules: Result<flows::Rules, Errno>) {
         let values = rules.map(|rules| {
             let dev = self.dev;
@@ -196,7 +223,8 @@ impl<'a> Reading<'a> {
         self.note(NicGroup::Rules, values);
     }
 
-    fn finish(self) -> (Option<NicState>, Vec<String>) {
+    fn finish(mut self) -> (Option<NicState>, Vec<String>) {
+        self.note_password();
         let Self {
             state, unreadable, ..
         } = self;
@@ -207,7 +235,7 @@ impl<'a> Reading<'a> {
 
 /// What the answers in datagrams say, whatever was asked, and structures of the same bytes.
 #[cfg(any(test, feature = "fuzzing"))]
-pub(crate) fn nic_in(bytes: &[u8], dev: &IfName) -> NicState {
+pub(crate) fn nic_in(bytes: &[u8], dev: &IfName) -> (NicState, Vec<String>) {
     let mut reading = Reading::new(dev);
     for (_, answer) in super::genl::answers_in(bytes) {
         let Ok(answer) = answer else {
@@ -222,5 +250,6 @@ pub(crate) fn nic_in(bytes: &[u8], dev: &IfName) -> NicState {
         }
     }
     reading.put(NicGroup::Rss, rss::in_structure(bytes, 4));
-    reading.state
+    let (state, unreadable) = reading.finish();
+    (state.unwrap_or_default(), unreadable)
 }

@@ -3,16 +3,18 @@
 
 mod attribute;
 mod link;
+mod nic;
 mod other;
 mod route;
 
 pub use attribute::{Attribute, AttributeTable, Treatment};
 pub use link::{BOND, BOND_PORT, BRIDGE_PORT, INET6, IPVLAN, LINK, LINK_INFO, MACVLAN, VLAN};
+pub use nic::NIC;
 pub use other::{ADDRESS, NEIGHBOUR, NEXTHOP, RESILIENT, RULE, TRAFFIC};
 pub use route::{HOP, METRIC, ROUTE};
 
 /// Every table.
-pub const TABLES: [&AttributeTable; 18] = [
+pub const TABLES: [&AttributeTable; 19] = [
     &LINK,
     &LINK_INFO,
     &MACVLAN,
@@ -31,4 +33,5 @@ pub const TABLES: [&AttributeTable; 18] = [
     &RULE,
     &NEIGHBOUR,
     &TRAFFIC,
+    &NIC,
 ];

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::net::link::nic::FunctionOf;
 use crate::model::{Hardware, IfName, Mac};
 
 /// A NIC and its driver (`ethtool -i`); what the driver does not report is null.
@@ -21,6 +22,9 @@ pub struct Nic {
     pub bus: Option<String>,
     /// The address burnt into the device.
     pub permanent_mac: Option<Mac>,
+    /// Of a virtual function: which one of which device it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub function: Option<FunctionOf>,
     /// Whether it has carrier.
     pub carrier: bool,
 }
@@ -39,7 +43,7 @@ impl Nic {
             permanent_mac: self.permanent_mac,
             bus: self.bus.clone(),
             driver: None,
-            function: None,
+            function: self.function.clone(),
         }
     }
 
@@ -135,6 +139,7 @@ mod tests {
             firmware: None,
             bus: bus.map(str::to_owned),
             permanent_mac: mac.map(|last| Mac([2, 0, 0, 0, 0, last])),
+            function: None,
             carrier: true,
         }
     }
@@ -181,6 +186,20 @@ mod tests {
         );
         let (before, after) = (nics[0].before.clone(), nics[0].after.clone());
         assert!(!before.unwrap().has_same_driver(&after.unwrap()));
+    }
+
+    #[test]
+    fn a_virtual_function_with_another_mac_is_the_one_of_its_number() {
+        let function = |name, mac| Nic {
+            function: Some(FunctionOf {
+                of: "0000:01:00.0".to_owned(),
+                index: 1,
+            }),
+            ..nic(name, "1", Some("0000:01:10.2"), Some(mac))
+        };
+        let mut nics = vec![WindowNic::new(function("eth3", 1))];
+        update(&mut nics, Some(vec![function("eth5", 2)]));
+        assert_eq!(names(&nics), [(Some("eth3"), Some(true), Some("eth5"))]);
     }
 
     #[test]

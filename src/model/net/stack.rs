@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use crate::model::{IfName, Link, LinkKind, NetState, Parent, StackLink};
 
-/// Every link of the host below a link of `pod`, top first: below its parent, and below the bridge that the other end of a pair is a
-/// port of, if that bridge has an uplink.
+/// Every link of the host below a link of `pod`, top first: below its parent, below the bridge that the other end of a pair is a
+/// port of, if that bridge has an uplink, and below a virtual function the device that it is a function of.
 pub(crate) fn under(pod: &NetState, host: &NetState) -> Vec<StackLink> {
     let mut stack = Vec::new();
     let mut seen = BTreeSet::new();
@@ -18,6 +18,9 @@ pub(crate) fn under(pod: &NetState, host: &NetState) -> Vec<StackLink> {
         };
         if let Some(below) = below {
             descend(below, host, &mut seen, &mut stack);
+        }
+        if let Some(device) = physical(link, host) {
+            descend(device, host, &mut seen, &mut stack);
         }
     }
     stack
@@ -82,9 +85,20 @@ fn descend(
         hardware: link.hardware.clone(),
         over: over.clone(),
     });
-    for lower in &over {
+    for lower in over.iter().chain(physical(link, host)) {
         descend(lower, host, seen, stack);
     }
+}
+
+/// The device of the host that a link is a virtual function of.
+fn physical<'a>(link: &Link, host: &'a NetState) -> Option<&'a IfName> {
+    let own = link.hardware.as_ref()?;
+    own.function.as_ref()?;
+    let is_of = |device: &&Link| {
+        let device = device.hardware.as_ref();
+        device.is_some_and(|device| own.is_function_of(device))
+    };
+    Some(&host.links.iter().find(is_of)?.name)
 }
 
 fn below(link: &Link, host: &NetState) -> Vec<IfName> {

@@ -50,9 +50,9 @@ impl NetState {
         links.filter(|link| link.kind != LinkKind::Loopback)
     }
 
-    /// Whether something is recorded that is set on a NIC.
+    /// Whether something is recorded that is set on a NIC, or cannot be restored: it may be attached to a link.
     pub(crate) fn has_nics(&self) -> bool {
-        self.links.iter().any(|link| link.nic.is_some())
+        !self.unsupported.is_empty() || self.links.iter().any(|link| link.nic.is_some())
     }
 
     /// Gives spare memory back.

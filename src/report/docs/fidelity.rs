@@ -72,6 +72,7 @@ fn an_attribute_that_is_restored_or_named_has_a_test() {
                     format!("tests/native/{test}.rs"),
                     format!("tests/native/{test}/mod.rs"),
                     format!("tests/vm/scenarios/{test}.sh"),
+                    format!("src/{test}.rs"),
                 ];
                 let exists = files.iter().any(|file| root().join(file).exists());
                 assert!(exists, "{}: no test {test}", row.name);

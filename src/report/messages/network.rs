@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::{and, or_nothing};
+use crate::model::manager::SettingOwner;
 use crate::model::net::link::nic::{FunctionOf, NicValue};
 use crate::model::problem::{
     ClaimHolder, ConflictCause, GatewayCause, PlanCause, RestoreCause, Title,
@@ -149,6 +150,17 @@ sentences! {
     }
 }
 
+/// A program, and where it is configured.
+fn setting_owner(owner: &SettingOwner) -> String {
+    match owner {
+        SettingOwner::LinkFile { path } => {
+            format!("udev ({})", escape(&path.display().to_string()))
+        }
+        SettingOwner::NetworkManager => "NetworkManager (its profile of the device)".to_owned(),
+        SettingOwner::Tuned { profile } => format!("tuned (profile {})", escape(profile)),
+    }
+}
+
 /// Why a setting is not as it was.
 fn refusal(error: Option<&String>) -> String {
     error.map_or_else(
@@ -173,6 +185,8 @@ sentences! {
             error = refusal(error.as_ref())),
         FunctionRefused { error } => "refused by the driver: {error}",
         FunctionUnchanged => "the driver accepted it, but did not set it",
+        SettingOwned { owner } => "also set by {owner} whenever the device appears, to other values: netfix restored the recorded ones. To \
+            keep one value, set it there" (owner = setting_owner(owner)),
         HostFailed { error } => "{error}",
         Postponed { budget } => "needed more than {budget} (--pod-budget): the rest of its work followed after all other pods"
             (budget = duration(*budget)),

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use super::few;
+use super::{few, or_nothing};
 use crate::model::net::link::socket::Program;
 use crate::model::problem::SocketCause;
 
@@ -29,6 +29,12 @@ sentences! {
             program" (who = who(programs)),
         TapEnded { programs } => "{who} has the character device of the former link open, which is dead: restart the program"
             (who = who(programs)),
+        FunctionEnds { index, driver, programs } => "{who} has virtual function {index} open (driver {driver}), which ends with the \
+            link. netfix binds the driver again, but cannot give the device back: stop the program before a reload of the driver, \
+            and start it afterwards" (who = who(programs)),
+        OperatorActs { pid } => "sriov-network-config-daemon{pid} sets virtual functions on this node. While the driver is reloaded, it \
+            may drain the node, or make the functions before netfix does. For a window, scale it down or freeze its cgroup"
+            (pid = or_nothing(" (pid ", pid.map(|pid| format!("{pid})")).as_ref())),
     }
 }
 

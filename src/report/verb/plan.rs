@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::pods::{count_in, framed, listed, steps, steps_of_host, whole};
+use super::pods::{count_in, framed, listed, step_list, steps, steps_of_host, whole};
+use crate::model::net::link::nic::NicValue;
 use crate::model::problem::{Cause, PlanCause};
 use crate::model::{Code, Exit, PodId, Problem, State};
 use crate::plan::PodVerdict;
@@ -88,12 +89,35 @@ fn body(document: &Document, style: Style) -> String {
     let pods = document.pods.iter().filter(|pod| !pod.steps.is_empty());
     let table = table(document, style);
     let is_short = style.is_verbose() || pods.count() <= FEW;
-    match (style.lists_all(), is_short) {
+    let missing = match (style.lists_all(), is_short) {
         (true, true) => table + &steps(document, style),
         (true, false) => table + &steps_of_host(document, style),
         (false, true) => steps(document, style),
         (false, false) => steps_of_host(document, style) + &table,
-    }
+    };
+    missing + &step_list("left unchanged", &left(document), style)
+}
+
+/// The settings of NICs that differ and that a restore leaves as they are, in the form of the steps that it does not take.
+fn left(document: &Document) -> Vec<String> {
+    let lines =
+        document.problems.iter().filter_map(|problem| {
+            let (PlanCause::SettingChanged { then, now }
+            | PlanCause::SettingNotRestored { then, now }) = (match &*problem.cause {
+                Cause::Plan(cause) => cause,
+                _ => return None,
+            })
+            else {
+                return None;
+            };
+            let now = now.as_ref();
+            let now = now.map_or_else(|| "the default".to_owned(), NicValue::short);
+            let pod = problem.pod.as_ref();
+            let pod = pod.map(|pod| format!(" in pod {pod}")).unwrap_or_default();
+            let object = problem.object.text();
+            Some(format!("~ {object} = {} (now {now}){pod}", then.short()))
+        });
+    lines.collect()
 }
 
 fn table(document: &Document, style: Style) -> String {
@@ -162,12 +186,18 @@ fn words(document: &Document) -> LastLine {
         .find(|problem| problem.code() == Code::DeviceRenamed)
         .map(|problem| problem.object.to_string());
     if host + steps == 0 {
+        const DRIFT: u8 = Exit::Drift as u8;
+        let settings = left(document).len();
         let is_well = unknown.is_empty() && missing.is_none() && renamed.is_none();
         let words = match document.exit {
             _ if missing.is_some() => format!("cannot plan: {}", missing.unwrap_or_default()),
             _ if renamed.is_some() => format!(
                 "nothing to restore, but the host's {} has another name{unknown}",
                 renamed.unwrap_or_default()
+            ),
+            0 | DRIFT if settings > 0 => format!(
+                "nothing to restore; {} of NICs left unchanged{unknown}",
+                count(settings, "setting")
             ),
             0 => nothing(document, total) + &unknown,
             _ => format!("no step would help{unknown}"),

@@ -73,7 +73,8 @@ fn steps_of_pod(pod: &PodView, style: Style) -> String {
     step_list(&head, &pod.steps, style)
 }
 
-fn step_list(head: &str, steps: &[String], style: Style) -> String {
+/// Steps under a line, of what they are.
+pub(super) fn step_list(head: &str, steps: &[String], style: Style) -> String {
     if steps.is_empty() {
         return String::new();
     }

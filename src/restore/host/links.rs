@@ -19,6 +19,7 @@ use crate::restore::facts::RestoreState;
 use crate::restore::host::managed::Managed;
 use crate::restore::host::own_addresses::OwnAddresses;
 use crate::restore::host::scope::{self, plan_of, plan_without};
+use crate::restore::host::setting_owners::{self, SettingOwners};
 use crate::restore::host::wait_nic::{self, WaitLimit};
 use crate::restore::permit::Permit;
 
@@ -32,6 +33,8 @@ pub(in crate::restore) struct HostJob<'a> {
     pub baseline: &'a mut HostBaseline,
     /// The managers of its links.
     pub managed: Managed<'a>,
+    /// The programs that set something on its NICs.
+    setting_owners: SettingOwners,
     pub limit: WaitLimit<'a>,
     pub permit: Permit<'a>,
     /// Its addresses, which are probed before they are added.
@@ -64,6 +67,7 @@ impl<'a> HostJob<'a> {
             host,
             baseline,
             managed: Managed::new(limit, permit),
+            setting_owners: SettingOwners::default(),
             limit,
             permit,
             own: OwnAddresses::new(limit.limits.conflict_probe),
@@ -83,6 +87,14 @@ impl<'a> HostJob<'a> {
         let is_complete = self.last.steps.is_empty() && !problems.iter().any(Problem::is_error);
         let state = RestoreState::of(!self.done.is_empty(), is_complete);
         ((self.done, state), problems)
+    }
+
+    /// What netfix did in place of the owners of links, and after those of settings.
+    pub(in crate::restore) fn findings(&self) -> Vec<Problem> {
+        let mut findings = self.managed.findings(&self.done);
+        let of_profile = |dev: &IfName| self.managed.settings_of(dev);
+        findings.extend(setting_owners::findings(&self.done, self.host, of_profile));
+        findings
     }
 
     /// The addresses that it has received and that the kernel still probes.
@@ -149,7 +161,10 @@ impl<'a> HostJob<'a> {
             }
             let has_waited = self
                 .managed
-                .go_first(&missing, self.host, self.baseline, progress)?;
+                .go_first(&missing, self.host, self.baseline, progress)?
+                || self
+                    .setting_owners
+                    .go_first(&plan, self.host, self.baseline, self.limit)?;
             if !has_waited {
                 if is_over {
                     links.confirm(&self.host.state);

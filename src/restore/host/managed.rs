@@ -10,9 +10,11 @@ use std::time::{Duration, Instant};
 use crate::inventory::observe::Host;
 use crate::journal;
 use crate::kernel::Error;
+use crate::managers::settings::Groups;
 use crate::managers::{self, OwnerQuery, Owners};
 use crate::matching::host_baseline::HostBaseline;
 use crate::model::manager::Manager;
+use crate::model::net::link::nic::NicGroup;
 use crate::model::problem::RestoreCause;
 use crate::model::{IfName, Problem};
 use crate::plan::{Change, NetlinkStep, Plan, Step};
@@ -77,6 +79,14 @@ fn made_on(step: &Step) -> Option<&IfName> {
     }
 }
 
+/// The device and group of a setting of a NIC.
+fn set_on(step: &Step) -> Option<(&IfName, NicGroup)> {
+    match step {
+        Step::Nic(step) => Some((&step.dev, step.group)),
+        _ => None,
+    }
+}
+
 /// Whether managers are given time at all.
 fn may_wait(limit: WaitLimit<'_>) -> bool {
     !limit.limits.manager_grace.is_zero() && managers::may_run() && systemd::is_at_home()
@@ -131,7 +141,8 @@ impl<'a> Managed<'a> {
         baseline: &mut HostBaseline,
         progress: &mut dyn Listener,
     ) -> Result<bool, Error> {
-        if plan.steps.iter().all(|step| made_on(step).is_none()) {
+        let is_of_owner = |step: &Step| made_on(step).is_some() || matches!(step, Step::Nic(_));
+        if !plan.steps.iter().any(is_of_owner) {
             return Ok(false);
         }
         let Some(known) = self.known(host, baseline) else {
@@ -227,7 +238,11 @@ impl<'a> Managed<'a> {
     /// The links of which something is missing that their owner may still bring.
     fn missing(&self, owners: &Owners, plan: &Plan, host: &Host) -> BTreeSet<IfName> {
         // The owner is queried once for each link.
-        let names: BTreeSet<&IfName> = plan.steps.iter().filter_map(made_on).collect();
+        let set_by_profile =
+            |step| set_on(step).filter(|(dev, group)| owners.settings_of(dev).contains(group));
+        let steps = plan.steps.iter();
+        let set = steps.clone().filter_map(set_by_profile).map(|(dev, _)| dev);
+        let names: BTreeSet<&IfName> = steps.filter_map(made_on).chain(set).collect();
         names
             .into_iter()
             .filter(|name| {
@@ -292,6 +307,14 @@ impl<'a> Managed<'a> {
             })
             .cloned()
             .collect()
+    }
+
+    /// What the profile of a device sets on it.
+    pub(super) fn settings_of(&self, name: &IfName) -> Groups {
+        let known = self.known.as_ref();
+        known
+            .map(|known| known.settings_of(name))
+            .unwrap_or_default()
     }
 
     /// What netfix did in place of an owner.

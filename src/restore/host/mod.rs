@@ -4,4 +4,5 @@ pub(super) mod links;
 pub(super) mod managed;
 pub(super) mod own_addresses;
 pub(super) mod scope;
+mod setting_owners;
 pub(crate) mod wait_nic;

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::model::checkpoint::PastFiles;
 use crate::model::problem::Cause;
-use crate::model::{NodeState, Problem};
+use crate::model::{IfName, NodeState, Problem};
 use crate::snapshot::changes::HostChange;
 
 #[derive(Deserialize)]
@@ -238,12 +238,13 @@ fn lost(now: &Observation, stored: &Archive) -> BTreeSet<String> {
             lost.insert(pod.info.id.to_string());
         }
     }
-    let under = stored.stacks(node).map(|(_, link)| &link.name).collect();
-    if let Some(recorded) = &stored.node
-        && (snapshot_quality::host_loss(&recorded.state, &now.moment.host, under).is_some()
-            || !snapshot_quality::unsupported_and_lost(&recorded.state, &now.moment.host)
-                .is_empty())
-    {
+    let under: BTreeSet<&IfName> = stored.stacks(node).map(|(_, link)| &link.name).collect();
+    let is_host_lost = stored.node.as_ref().is_some_and(|recorded| {
+        let (then, now) = (&recorded.state, &now.moment.host);
+        !snapshot_quality::unsupported_and_lost(then, now, &under).is_empty()
+            || snapshot_quality::host_loss(then, now, under).is_some()
+    });
+    if is_host_lost {
         lost.insert("host".to_owned());
     }
     lost

@@ -116,6 +116,8 @@ enum Bearing {
     Lost,
     /// The snapshot that follows removes it.
     Cured,
+    /// It stops nothing, and the operator of the window must know it.
+    Note,
 }
 
 impl Bearing {
@@ -134,6 +136,7 @@ impl Bearing {
                 _,
             ) => Self::Final,
             (Code::Degraded, _) => Self::Lost,
+            (Code::SriovOperator, _) => Self::Note,
             // The snapshot knows which pods without an interface should have one.
             (
                 Code::CheckpointMissing
@@ -171,8 +174,10 @@ impl Blockers {
     /// Those of the check. One that is final stops the window at once, and alone.
     pub(crate) fn of_check(problems: Vec<Problem>) -> Result<Self, Refusal> {
         let mut blockers = Vec::new();
-        for problem in problems.into_iter().filter(Problem::is_error) {
+        for problem in problems {
             match Bearing::of_check(&problem) {
+                Bearing::Note => blockers.push((Bearing::Note, problem)),
+                _ if !problem.is_error() => {}
                 Bearing::Final => return Err(problem.into()),
                 Bearing::Cured => {}
                 bearing => blockers.push((bearing, problem)),

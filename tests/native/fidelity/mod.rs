@@ -1,6 +1,7 @@
 //! Everything that a pod lost comes back, bit for bit, also if it lost only a part.
 
 mod addresses;
+mod bridged;
 mod half_lost;
 mod kinds;
 mod link_local;

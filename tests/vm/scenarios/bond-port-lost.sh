@@ -6,6 +6,7 @@
 gw_start
 gw_vlan 3 10.3.0.1/24 fd00:3::1/64
 node_bond active-backup miimon 100
+ip link set $NIC type bond_slave queue_id 2 prio 7
 node_vlan 3 bond4.3 bond4
 ip addr add 10.3.0.2/24 dev bond4.3
 ip addr add 192.0.2.2/24 dev bond4

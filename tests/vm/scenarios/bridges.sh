@@ -12,11 +12,11 @@ behind() {
     ip link set "to-$1" master "$2" up
 }
 
-# tables FILE: what the ports have in the tables of their bridges, without what the kernel learnt, its timers and the indexes.
+# tables FILE: what the ports have in the tables of their bridges, without what the kernel added, its timers and the indexes.
 tables() {
     {
         bridge -j vlan show | jq -S 'sort_by(.ifname)[]'
-        bridge -j fdb show | jq -S 'map(select(.flags | index("self") | not) | select(.state == "static" or .state == "permanent"))
+        bridge -j fdb show | jq -S 'map(select(.flags | index("self") | not) | select(.state == "static"))
             | map(select(.ifname == "eth0")) | sort_by(.mac, .vlan)[]'
         bridge -j mdb show | jq -S '[.[].mdb[]? | select(.state == "permanent") | del(.index)] | sort_by(.grp, .vid)[]'
         bridge -d -j link show | jq -S 'sort_by(.ifname)[] | del(.ifindex, .link, .flags, .link_index)'

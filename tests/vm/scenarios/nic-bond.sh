@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # lab: igb
-# A bond over NICs of two drivers, which are both unloaded and come back in the other order: the settings of each port are set before
-# it joins, so that the bond keeps its carrier from its first port on.
+# A bond over NICs of two drivers, which are both unloaded: the settings of each port are set before it joins, so that the bond keeps
+# its carrier from its first port on.
 # shellcheck source=tests/vm/lib.sh
 . "$LAB_REPO/tests/vm/lib.sh"
 # shellcheck source=tests/vm/nic.sh
@@ -32,11 +32,10 @@ set_second() {
     ethtool -K "$SECOND" gro off tso off
 }
 
-# reload_both: the second driver first, so that the names are exchanged.
 reload_both() {
     modprobe -r igb e1000e
-    modprobe e1000e
     modprobe igb
+    modprobe e1000e
     [ -z "$(cat /sys/class/net/bond4/bonding/slaves)" ] || fail "bond4 has a port"
 }
 

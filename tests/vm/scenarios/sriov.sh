@@ -7,18 +7,6 @@
 # shellcheck source=tests/vm/nic.sh
 . "$LAB_REPO/tests/vm/nic.sh"
 
-# pod_function POD NIC NUMBER ADDRESS/LEN: the function is the pod's net1.
-pod_function() {
-    local name
-    name=$(function_name "$2" "$3")
-    ip link set "$name" netns "$1"
-    ip -n "$1" link set "$name" name net1 up
-    ip -n "$1" addr add "$4" dev net1
-}
-
-# through_function POD ADDRESS: the gateway answers the pod there.
-through_function() { inside "$1" arping -q -c 3 -w 10 -I net1 "$2"; }
-
 standard_node
 modprobe pci-stub
 functions "$NIC" 3
@@ -46,7 +34,7 @@ expect_exit 0 nf snapshot
 expect_exit 0 nf restore
 expect_exit 0 nf diff
 expect_exit 0 nf check
-printed '4 of 4 pods'
+printed '4 of 4'
 jq -e '.state.links[] | select(.name == "eth0") | .nic.sriov | .vfs == 3 and (.functions | length == 3)' "$STATE/node.json" ||
     fail "no functions are recorded"
 

@@ -92,7 +92,22 @@ pub(in crate::kernel::ethtool) fn read(device: &Device<'_>) -> Result<Values, Er
     Ok(spread.values(rings.unwrap_or_default()))
 }
 
-/// The same of a structure of the kernel, for a device with so many queues.
+/// How many contexts beside the main one were made. The kernel numbers them from 1 on; most devices have none.
+pub(in crate::kernel::ethtool) fn contexts(device: &Device<'_>) -> usize {
+    const MOST: u32 = 16;
+    let is_there = |context: u32| {
+        let mut request = words(&[ETHTOOL_GRSSH, context]);
+        request.resize(LENGTH, 0);
+        device.call(&request).map(drop)
+    };
+    let answers = (1..=MOST).map(is_there);
+    answers
+        .take_while(|answer| *answer != Err(Errno::EOPNOTSUPP))
+        .filter(Result::is_ok)
+        .count()
+}
+
+/// What a structure of the kernel says, for a device with so many queues.
 #[cfg(any(test, feature = "fuzzing"))]
 pub(in crate::kernel::ethtool) fn in_structure(bytes: &[u8], rings: u64) -> Values {
     Spread(bytes.to_vec()).values(rings)

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 
 use super::causes;
-use crate::model::manager::Manager;
+use crate::model::manager::{Manager, SettingOwner};
 use crate::model::net::link::nic::NicValue;
 use crate::model::net::link::socket::Program;
 use crate::model::{Code, Hardware, IfName, Mac, PodId};
@@ -152,6 +152,7 @@ causes! {
         TornDown => PodGone,
         Unsettled { times: usize } => Degraded,
         SettingRefused { then: NicValue, now: Option<NicValue>, limit: Option<NicValue>, error: Option<String> } => SettingRefused,
+        SettingOwned { owner: SettingOwner } => ManagedLink,
         HostFailed { error: String } => Failed,
         Postponed { budget: Duration } => PodBudget,
         DetectionUnfinished { limit: Duration } => AddressConflict,
@@ -175,6 +176,8 @@ causes! {
         RoutingEnded { programs: Vec<Program> } => SocketLost,
         TapEnds { programs: Vec<Program> } => SocketLost,
         TapEnded { programs: Vec<Program> } => SocketLost,
+        FunctionEnds { index: u32, driver: String, programs: Vec<Program> } => Unsupported,
+        OperatorActs { pid: Option<u32> } => SriovOperator,
     }
 }
 

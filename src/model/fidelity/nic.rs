@@ -1,0 +1,112 @@
+//! What is set on a NIC, and lost with its driver.
+
+use super::attribute::Treatment::{Named, NotRead, Restored};
+use super::attribute::{AttributeTable, row};
+
+/// By the options of ethtool(8) and the files of sysfs: most have no number that all kernels know.
+pub const NIC: AttributeTable = AttributeTable {
+    title: "Settings of a NIC",
+    source: "What ethtool(8), ip(8), bridge(8), nft(8) and files set on a device, on the host and in pods. A driver does not report every \
+             setting, and does not accept all that it reports",
+    rows: &[
+        row(1, "ethtool -G", Restored, "nic-settings, nic-refused"),
+        row(2, "ethtool -L", Restored, "nic-settings"),
+        row(3, "ethtool -C", Restored, "nic-settings, nic-refused"),
+        row(
+            4,
+            "ethtool --per-queue",
+            NotRead("few drivers have it, and messages do not"),
+            "",
+        ),
+        row(5, "ethtool -K", Restored, "nic-settings"),
+        row(6, "ethtool -A", Restored, "nic-settings"),
+        row(7, "ethtool --set-priv-flags", Restored, "nic-settings"),
+        row(
+            8,
+            "ethtool -X",
+            Restored,
+            "nic-settings, kernel/ethtool/fakes",
+        ),
+        row(9, "ethtool -X context", Named, "kernel/ethtool/fakes").since("4.18"),
+        row(10, "ethtool -N rx-flow-hash", Restored, "nic-settings"),
+        row(11, "ethtool -N flow-type", Restored, "kernel/ethtool/fakes"),
+        row(12, "ethtool --set-eee", Restored, "kernel/ethtool/fakes"),
+        row(13, "ethtool --set-fec", Restored, "nic-refused").since("4.14"),
+        row(
+            14,
+            "ethtool -s advertise, autoneg, speed, duplex",
+            Restored,
+            "nic-settings",
+        ),
+        row(15, "ethtool -s wol", Restored, "nic-settings"),
+        row(16, "ethtool -s sopass", Named, "kernel/ethtool/fakes"),
+        row(17, "ethtool -s msglvl", Restored, "nic-settings"),
+        row(
+            18,
+            "ethtool -s mdix, port, master-slave",
+            NotRead("the link partners negotiate it"),
+            "",
+        ),
+        row(
+            19,
+            "ethtool --set-tunable, --set-phy-tunable",
+            Restored,
+            "kernel/ethtool/fakes",
+        ),
+        row(
+            20,
+            "ethtool --set-module",
+            NotRead("the power mode of a transceiver costs no packet"),
+            "",
+        )
+        .since("5.16"),
+        row(
+            21,
+            "SIOCSHWTSTAMP",
+            NotRead("ptp4l(8) sets it again when its device comes back"),
+            "",
+        ),
+        row(
+            22,
+            "smp_affinity of its interrupts",
+            Restored,
+            "nic-settings",
+        ),
+        row(
+            23,
+            "rps_cpus, gro_flush_timeout, threaded",
+            Restored,
+            "fidelity/sysfs",
+        ),
+        row(
+            24,
+            "byte_queue_limits, tx_maxrate",
+            Restored,
+            "nic-settings, kernel/ethtool/queues",
+        ),
+        row(25, "sriov_numvfs, ip link set vf", Restored, "sriov"),
+        row(
+            26,
+            "dcb",
+            NotRead("lldpad(8) sets it again, and a change resets some devices"),
+            "",
+        ),
+        row(
+            27,
+            "devlink dev param",
+            NotRead(
+                "a permanent one survives, and the kernel does not say which others are not the driver's own",
+            ),
+            "",
+        ),
+        row(28, "bridge fdb add self", Restored, "nft-chains"),
+        row(
+            29,
+            "nft chain, flowtable on a device",
+            Named,
+            "nft-chains, kernel/attached/chains",
+        ),
+        row(30, "AF_XDP sockets", Named, "kernel/attached/xsk").since("4.18"),
+        row(31, "XDP and tc-bpf programs", Named, "unsupported"),
+    ],
+};

@@ -1,0 +1,88 @@
+//! Programs that set something on a NIC too: they go first, and what netfix set after them is told.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use crate::inventory::observe::Host;
+use crate::kernel::Error;
+use crate::managers::settings::{Groups, of_link_file, of_tuned};
+use crate::matching::host_baseline::HostBaseline;
+use crate::model::manager::SettingOwner;
+use crate::model::net::link::nic::NicGroup;
+use crate::model::problem::RestoreCause;
+use crate::model::{IfName, Problem};
+use crate::plan::{NicStep, Plan, Step};
+use crate::restore::host::scope::plan_of;
+use crate::restore::host::wait_nic::WaitLimit;
+
+/// tuned applies its profile when udevd has announced the device, within this time.
+const TUNED_LIMIT: Duration = Duration::from_secs(3);
+
+/// tuned during a restore. udevd has finished with a device before a restore begins.
+#[derive(Debug, Default)]
+pub(super) struct SettingOwners {
+    has_waited: bool,
+}
+
+impl SettingOwners {
+    /// Waits once until tuned has set what it sets on new devices. Returns whether it waited.
+    pub(super) fn go_first(
+        &mut self,
+        plan: &Plan,
+        host: &mut Host,
+        baseline: &HostBaseline,
+        limit: WaitLimit<'_>,
+    ) -> Result<bool, Error> {
+        if self.has_waited || settings(&plan.steps).next().is_none() {
+            return Ok(false);
+        }
+        self.has_waited = true;
+        let Some((_, groups)) = of_tuned() else {
+            return Ok(false);
+        };
+        let is_set = |plan: &Plan| !settings(&plan.steps).any(|one| groups.contains(&one.group));
+        if is_set(plan) {
+            return Ok(false);
+        }
+        let until = Instant::now() + limit.limits.manager_grace.min(TUNED_LIMIT);
+        limit.wait_for_managers(until, || {
+            host.refresh()?;
+            Ok(is_set(&plan_of(host, baseline).0))
+        })?;
+        Ok(true)
+    }
+}
+
+/// Which of the settings that netfix set an owner sets as well, to another value.
+pub(super) fn findings(
+    done: &[Step],
+    host: &Host,
+    of_profile: impl Fn(&IfName) -> Groups,
+) -> Vec<Problem> {
+    let set: BTreeSet<(&IfName, NicGroup)> =
+        settings(done).map(|one| (&one.dev, one.group)).collect();
+    if set.is_empty() {
+        return Vec::new();
+    }
+    let tuned = of_tuned();
+    let mut findings = Vec::new();
+    for (dev, group) in set {
+        let index = host.state.link(dev).map_or(0, |link| link.index);
+        let profile = (SettingOwner::NetworkManager, of_profile(dev));
+        let owners = [of_link_file(index), tuned.clone(), Some(profile)];
+        for (owner, groups) in owners.into_iter().flatten() {
+            if groups.contains(&group) {
+                let object = format!("nic {dev} {}", group.as_str());
+                findings.push(RestoreCause::SettingOwned { owner }.warning(object));
+            }
+        }
+    }
+    findings
+}
+
+fn settings(steps: &[Step]) -> impl Iterator<Item = &NicStep> {
+    steps.iter().filter_map(|step| match step {
+        Step::Nic(step) => Some(step),
+        _ => None,
+    })
+}

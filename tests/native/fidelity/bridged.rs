@@ -1,0 +1,223 @@
+//! What a port has in the tables of its bridge, in a pod and on the host, and pods behind a bridge that has lost its uplink.
+
+use super::{is_repaired_by_from, prepared};
+use crate::common::namespace::Namespace;
+use crate::common::{Node, Pod};
+
+const BRIDGED: &[&str] = &[
+    "addr flush dev eth0",
+    "link add br0 type bridge mcast_snooping 1",
+    "link set br0 up",
+    "link set eth0 master br0",
+    "addr add 10.88.1.10/16 dev br0",
+    "route add default via 10.88.0.1",
+];
+
+const ENTRIES: [&str; 4] = [
+    "fdb add 02:00:00:00:00:99 dev eth0 master static",
+    "fdb add 02:00:00:00:00:98 dev eth0 master static sticky",
+    "mdb add dev br0 port eth0 grp 239.1.1.1 permanent",
+    "mdb add dev br0 port eth0 grp ff0e::1 permanent",
+];
+
+fn bridge(ns: &Namespace, words: &str) -> String {
+    let output = ns.exec("bridge").args(words.split(' ')).output();
+    let output = output.expect("bridge(8)");
+    assert!(output.status.success(), "bridge {words}: {output:?}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// What was added to the port's tables.
+fn added(ns: &Namespace, port: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    for words in ["fdb show", "mdb show"] {
+        let text = bridge(ns, words);
+        let own = text.lines().filter(|line| {
+            let is_of_port = line.split_whitespace().any(|word| word == port);
+            let is_added = line.contains("static") || (line.contains("grp") && line.contains("permanent"));
+            is_of_port && is_added
+        });
+        lines.extend(own.map(str::to_owned));
+    }
+    lines.sort();
+    lines
+}
+
+#[test]
+fn entries_of_a_port_come_back_with_its_link() {
+    let node = Node::new();
+    let pod = prepared(&node, BRIDGED);
+    for words in ENTRIES {
+        bridge(&pod.ns, words);
+    }
+    let before = added(&pod.ns, "eth0");
+    assert_eq!(before.len(), ENTRIES.len(), "{before:?}");
+    let state = pod.capture();
+    node.snapshot();
+    node.lose_and_reload();
+    node.restore();
+    pod.assert_same_as(&state);
+    assert_eq!(added(&pod.ns, "eth0"), before);
+    let diff = node.netfix("diff");
+    assert_eq!(diff.code, Some(0), "{}", diff.transcript());
+}
+
+#[test]
+fn an_entry_that_was_deleted_is_added_again_and_one_that_was_added_stays() {
+    let node = Node::new();
+    let pod = prepared(&node, BRIDGED);
+    for words in ENTRIES {
+        bridge(&pod.ns, words);
+    }
+    let before = added(&pod.ns, "eth0");
+    node.snapshot();
+    bridge(&pod.ns, "fdb del 02:00:00:00:00:99 dev eth0 master");
+    bridge(&pod.ns, "mdb del dev br0 port eth0 grp 239.1.1.1 permanent");
+    bridge(&pod.ns, "fdb add 02:00:00:00:00:97 dev eth0 master static");
+    node.netfix("diff").exits(3).stdout_has(&["02:00:00:00:00:99", "239.1.1.1"]);
+    node.restore();
+    let mut now = added(&pod.ns, "eth0");
+    now.retain(|line| !line.contains("02:00:00:00:00:97"));
+    assert_eq!(now, before);
+    assert_eq!(added(&pod.ns, "eth0").len(), before.len() + 1);
+}
+
+/// The link with another MAC is a port with learning off; a bridge that is down has its name and MAC of before, and the address.
+#[test]
+fn a_macvlan_under_a_bridge_for_a_virtual_machine_comes_back() {
+    is_repaired_by_from(
+        |node| {
+            prepared(
+                node,
+                &[
+                    "addr flush dev eth0",
+                    "link set eth0 down",
+                    "link set eth0 name 1647-nic",
+                    "link set 1647-nic address 02:00:5a:00:00:f1",
+                    "link set 1647-nic up",
+                    "link add k6t-1647 address 02:00:00:00:00:10 type bridge",
+                    "link set 1647-nic master k6t-1647",
+                    "link set 1647-nic type bridge_slave learning off",
+                    "addr add 169.254.75.10/32 dev k6t-1647",
+                    "link set k6t-1647 up",
+                    "tuntap add tap1647 mode tap",
+                    "link set tap1647 master k6t-1647 up",
+                    "link set tap1647 type bridge_slave isolated on",
+                    "link add eth0 address 02:00:5a:00:00:01 type bridge",
+                    "addr add 10.88.1.10/16 dev eth0",
+                ],
+            )
+        },
+        |pod| {
+            pod.ip("link del 1647-nic");
+        },
+    );
+}
+
+/// A bridge of the node whose uplink is on the parent, with its own MAC, and a pod behind it by a veth.
+fn behind<'n>(node: &'n Node, name: &str) -> Pod<'n> {
+    let pod = node.pod(name);
+    if !node.ns.has_link("br0") {
+        for line in [
+            "link add br0 type bridge mcast_snooping 1",
+            "link add link eth0 name up1 address 02:00:00:88:77:01 type macvlan mode bridge",
+            "link set up1 master br0",
+            "link set up1 type bridge_slave cost 77",
+            "link set up1 up",
+            "link set br0 up",
+            "addr add 10.99.0.1/24 dev br0",
+        ] {
+            node.ns.ip(line);
+        }
+        bridge(&node.ns, "fdb add 02:00:00:00:00:99 dev up1 master static");
+        bridge(&node.ns, "mdb add dev br0 port up1 grp 239.1.1.1 permanent");
+    }
+    node.ns.ip(&format!(
+        "link add to{name} type veth peer name eth0 netns {}",
+        pod.name()
+    ));
+    node.ns.ip(&format!("link set to{name} master br0 up"));
+    pod.ip("link set eth0 up");
+    pod.ip("addr add 10.99.0.9/24 dev eth0");
+    pod
+}
+
+#[test]
+fn the_uplink_of_a_bridge_is_restored_for_pods_that_keep_their_links() {
+    let node = Node::new();
+    let pod = behind(&node, "web");
+    let (host, state) = (node.capture(), pod.capture());
+    let before = added(&node.ns, "up1");
+    assert_eq!(before.len(), 2, "{before:?}");
+    node.snapshot();
+    node.netfix("check").has_no("degraded").lacks("CRITICAL");
+    node.lose_and_reload();
+    let lost = || {
+        node.netfix("check")
+            .exits(2)
+            .errors(&[("degraded", pod.name())])
+            .names("degraded", pod.name(), &["uplink"])
+    };
+    lost();
+    // What a snapshot then finds does not make it healthy.
+    assert_ne!(node.netfix("snapshot").code, Some(0));
+    lost();
+    node.netfix("diff").exits(3).stdout_has(&["up1"]);
+    node.restore();
+    node.assert_same_as(&host);
+    pod.assert_same_as(&state);
+    assert_eq!(added(&node.ns, "up1"), before);
+    node.netfix("check").has_no("degraded").lacks("CRITICAL");
+    node.netfix("diff").exits(0);
+}
+
+#[test]
+fn a_pod_whose_bridge_does_not_get_its_uplink_back_is_not_called_restored() {
+    let node = Node::new();
+    let pod = behind(&node, "web");
+    node.snapshot();
+    node.lose();
+    node.netfix("restore")
+        .exits(1)
+        .names("uplink-lost", pod.name(), &["bridge"]);
+    let run = node.netfix_json("restore").exits(1);
+    assert_eq!(run.pod(&pod)["state"], "failed", "{}", run.transcript());
+}
+
+#[test]
+fn a_bridge_of_pods_alone_has_no_uplink_to_lose() {
+    let node = Node::new();
+    let pod = behind(&node, "web");
+    node.ns.ip("link del up1");
+    let macvlan = node.pod("api").simple();
+    node.snapshot();
+    node.lose_and_reload();
+    node.netfix("check")
+        .exits(2)
+        .errors(&[("degraded", macvlan.name())]);
+    node.restore();
+    let run = node.netfix_json("restore").exits(0);
+    assert_eq!(run.pod(&pod)["state"], "in-sync", "{}", run.transcript());
+}
+
+/// Its MAC and MTU are those of its ports: one that is set would not follow them any more.
+#[test]
+fn a_bridge_that_follows_its_ports_is_not_given_an_old_mac_or_mtu() {
+    let node = Node::new();
+    let _pod = behind(&node, "web");
+    node.snapshot();
+    let other = node.pod("api");
+    node.ns.ip(&format!(
+        "link add toapi address 02:00:00:00:00:01 mtu 1400 type veth peer name eth0 netns {}",
+        other.name()
+    ));
+    node.ns.ip("link set toapi master br0 up");
+    node.lose_and_reload();
+    node.restore();
+    let bridge = node.ns.ip("link show dev br0");
+    assert!(bridge.contains("02:00:00:00:00:01"), "{bridge}");
+    assert!(bridge.contains("mtu 1400"), "{bridge}");
+    node.ns.ip("link del toapi");
+    let bridge = node.ns.ip("link show dev br0");
+    assert!(bridge.contains("mtu 1500"), "{bridge}");
+}
