@@ -21,7 +21,7 @@ struct Boot {
 }
 
 /// The longest first. All scenarios of one machine have the same line `# lab:`.
-const BOOTS: [Boot; 13] = [
+const BOOTS: [Boot; 14] = [
     Boot {
         name: "dockershim",
         scenarios: &["dockershim", "dockershim-fates", "dockershim-bond"],
@@ -67,6 +67,8 @@ const BOOTS: [Boot; 13] = [
             "qdiscs",
             "bridges",
             "ovs",
+            "flannel",
+            "tunnels",
         ],
     },
     Boot {
@@ -76,6 +78,10 @@ const BOOTS: [Boot; 13] = [
     Boot {
         name: "netdevsim",
         scenarios: &["nic-refused"],
+    },
+    Boot {
+        name: "nic-owners",
+        scenarios: &["nic-owners"],
     },
     Boot {
         name: "engines",

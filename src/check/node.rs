@@ -69,7 +69,7 @@ fn kinds(surveyed: &Surveyed) -> BTreeSet<&str> {
     let of_pods = surveyed.matched.iter().flat_map(links_of);
     let links = of_pods.chain(&surveyed.baseline.state.links);
     links
-        .filter(|link| link.kind.can_be_made())
+        .filter(|link| link.can_be_made())
         .map(|link| link.kind.name())
         .collect()
 }

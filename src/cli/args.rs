@@ -9,11 +9,11 @@ use clap::{Args, ValueEnum};
 use clap_complete::ArgValueCompleter;
 
 use super::candidates;
+use super::nic::NicArgs;
 use crate::gateways::targets::VerifyTarget;
 use crate::inventory::selectors;
 use crate::matching::Selection;
 use crate::model::{Bytes, ConflictProbe, IfName, ProbeRate};
-use crate::plan::NicMode;
 use crate::records::contest::CNI_CACHE;
 use crate::records::fallback::Fallback;
 use crate::records::prepare::{RecordSource, SurveyRequest};
@@ -23,7 +23,7 @@ use crate::runtime::{RuntimeConfig, Which};
 /// Headings of the help texts.
 const PODS: &str = "Pods";
 const RUNTIME: &str = "Container runtime";
-const SOURCE: &str = "Restore source";
+pub(super) const SOURCE: &str = "Restore source";
 const TARGETS: &str = "Connectivity from inside the pods";
 
 /// How many generations are kept unless the user sets another number.
@@ -243,14 +243,6 @@ pub struct PlanArgs {
     /// Exit with code 3 if there is anything to do
     #[arg(long)]
     pub exit_code: bool,
-}
-
-/// What becomes of settings of NICs.
-#[derive(Debug, Clone, Copy, Default, Args)]
-pub struct NicArgs {
-    /// What to do with the settings (ethtool) of a NIC that its driver has made anew
-    #[arg(long, help_heading = SOURCE, value_enum, value_name = "HOW", default_value_t)]
-    pub nic_settings: NicMode,
 }
 
 /// How fast a restore probes and announces.

@@ -4,6 +4,7 @@ mod args;
 mod candidates;
 pub mod complete;
 mod examples;
+mod nic;
 mod pages;
 mod traits;
 mod window;
@@ -26,10 +27,11 @@ use crate::report::{self, Form, Verb};
 use candidates::{DEFAULT_STATE_DIR, STATE_DIR};
 
 pub use args::{
-    CheckArgs, DEFAULT_KEEP, DiffArgs, ImportArgs, NicArgs, PlanArgs, PodArgs, ProbeArgs, RateArgs,
+    CheckArgs, DEFAULT_KEEP, DiffArgs, ImportArgs, PlanArgs, PodArgs, ProbeArgs, RateArgs,
     RestoreArgs, RestorePods, RestoreSource, Runtimes, Selectors, ShowArgs, SnapshotArgs,
     SourceArgs, TargetArgs, VerifyArgs,
 };
+pub use nic::NicArgs;
 pub use pages::{Page, page};
 pub use window::{HoldArgs, ReportArgs, UpgradeArgs, WaitArgs};
 

@@ -8,8 +8,9 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueHint};
 use clap_complete::ArgValueCompleter;
 
-use super::args::{DEFAULT_KEEP, NicArgs, ProbeArgs, Runtimes, Selectors, TargetArgs};
+use super::args::{DEFAULT_KEEP, ProbeArgs, Runtimes, Selectors, TargetArgs};
 use super::candidates;
+use super::nic::NicArgs;
 use crate::model::IfName;
 use crate::upgrade::condition::DriverVersion;
 

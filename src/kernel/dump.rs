@@ -18,7 +18,7 @@ use crate::kernel::route::{nexthop, rule};
 use crate::model::net::address::Maker;
 use crate::model::net::limits::FORWARDING;
 use crate::model::net::link::fdb::FdbEntry;
-use crate::model::{Address, IfName, Link, LinkKind, Mac, Neighbour, Nexthop, Route, Rule};
+use crate::model::{Address, IfName, Link, Mac, Neighbour, Nexthop, Route, Rule};
 
 /// Interface names by ifindex.
 pub type Names = BTreeMap<u32, IfName>;
@@ -327,21 +327,31 @@ pub(super) fn forwarding_in(dump: Dump, links: &mut [Link], unsupported: &mut Ve
         let entry = link::fdb::parse(&message, &names);
         Ok(entry.map(|entry| (message.header.ifindex, entry)))
     });
-    let mut by_link: BTreeMap<u32, Vec<FdbEntry>> = BTreeMap::new();
+    let mut by_link: BTreeMap<u32, Vec<_>> = BTreeMap::new();
     for (index, entry) in entries {
         by_link.entry(index).or_default().push(entry);
     }
     for link in links {
         let (has_own, is_port) = (link.has_forwarding(), ports.contains(&link.index));
-        let mut entries = by_link.remove(&link.index).unwrap_or_default();
         // The kernel adds those for the MACs of a bridge and its ports.
         let is_kernels = |entry: &FdbEntry| {
             entry.state & FdbEntry::PERMANENT != 0 && macs.contains(&entry.lladdr)
         };
-        entries.retain(|entry| match entry.master {
-            true => is_port && !is_kernels(entry),
-            false => has_own,
-        });
+        let mut entries = Vec::new();
+        for entry in by_link.remove(&link.index).unwrap_or_default() {
+            match entry {
+                Ok(entry) if entry.master => {
+                    entries.extend(Some(entry).filter(|one| is_port && !is_kernels(one)));
+                }
+                Ok(entry) => entries.extend(has_own.then_some(entry)),
+                // A new link has it.
+                Err(entry) if !has_own || link.comes_with(&entry) => {}
+                Err(entry) => unsupported.push(format!(
+                    "forwarding entry {entry} dev {} via a link of another namespace",
+                    link.name
+                )),
+            }
+        }
         keep(
             &mut entries,
             FORWARDING,
@@ -351,30 +361,6 @@ pub(super) fn forwarding_in(dump: Dump, links: &mut [Link], unsupported: &mut Ve
         );
         link.fdb = entries;
     }
-}
-
-/// Reads the MACs for which devices take packets besides their own (`bridge fdb add ... self`). A link on a device adds its own, too:
-/// those of the same namespace are left out.
-pub(super) fn macs_of_devices(socket: &mut Socket, links: &mut [Link]) -> Result<(), Error> {
-    let dump = whole(socket, link::fdb::list())?;
-    let (names, macs) = (Names::new(), macs_of(links));
-    for object in dump.objects {
-        let RouteNetlinkMessage::NewNeighbour(message) = object else {
-            continue;
-        };
-        let mut devices = links.iter_mut();
-        let device = devices
-            .find(|link| link.index == message.header.ifindex && link.kind == LinkKind::Physical);
-        let entry = link::fdb::parse(&message, &names);
-        let entry = entry
-            .filter(|one| !one.master && !one.lladdr.is_group() && !macs.contains(&one.lladdr));
-        if let (Some(device), Some(entry)) = (device, entry)
-            && device.fdb.len() < FORWARDING
-        {
-            device.fdb.push(entry);
-        }
-    }
-    Ok(())
 }
 
 /// Cuts off what is more than a file may hold, and names it.
@@ -391,7 +377,7 @@ pub(super) fn keep<T>(
     }
 }
 
-fn macs_of(links: &[Link]) -> BTreeSet<Mac> {
+pub(super) fn macs_of(links: &[Link]) -> BTreeSet<Mac> {
     links.iter().filter_map(|link| link.mac).collect()
 }
 

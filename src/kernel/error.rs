@@ -5,8 +5,6 @@ use std::io;
 
 use nix::errno::Errno;
 
-use super::ethtool::SetError;
-
 /// Why a request failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
@@ -56,6 +54,22 @@ impl Error {
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Self {
         Self::Kernel(Errno::from_raw(error.raw_os_error().unwrap_or(libc::EIO)))
+    }
+}
+
+/// Why a setting was not accepted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", words.as_deref().unwrap_or_else(|| errno.desc()))]
+pub struct SetError {
+    /// The errno.
+    pub errno: Errno,
+    /// The kernel's explanation.
+    pub words: Option<String>,
+}
+
+impl From<Errno> for SetError {
+    fn from(errno: Errno) -> Self {
+        Self { errno, words: None }
     }
 }
 

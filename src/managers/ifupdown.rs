@@ -52,7 +52,7 @@ impl Interfaces {
             names.any(|pattern| is_for(pattern, stanza))
         };
         let mut patterns = self.hotplug.iter();
-        !link.kind.can_be_made()
+        !link.can_be_made()
             && patterns.any(|pattern| match pattern.split_once('=') {
                 Some((pattern, stanza)) => is_for(pattern, name) && has_addresses(stanza),
                 None => is_for(pattern, name) && has_addresses(name),

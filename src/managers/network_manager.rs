@@ -77,7 +77,7 @@ impl Profiles {
     /// Whether a link comes with a profile: a device only with an automatic one, because a person may have left it without.
     pub(super) fn have(&self, link: &Link) -> bool {
         let profile = self.of(&link.name);
-        profile.is_some_and(|profile| profile.is_automatic || link.kind.can_be_made())
+        profile.is_some_and(|profile| profile.is_automatic || link.can_be_made())
     }
 
     /// Whether only a person activates the link's profile.

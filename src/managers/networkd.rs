@@ -53,7 +53,7 @@ impl Networks {
 
     /// Whether it makes a link, or configures a device.
     pub(super) fn have(&self, link: &Link) -> bool {
-        if link.kind.can_be_made() {
+        if link.can_be_made() {
             return self.made.iter().any(|name| link.name.is(name));
         }
         let first = self

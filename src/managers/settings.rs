@@ -2,19 +2,17 @@
 //! `NetworkManager` by a connection profile.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::checked;
-use crate::kernel::udev;
 use crate::model::manager::SettingOwner;
 use crate::model::net::link::nic::NicGroup;
 
 /// Groups of settings.
 pub(crate) type Groups = BTreeSet<NicGroup>;
 
-/// What udevd sets on a device by its `.link` file.
-pub(crate) fn of_link_file(ifindex: u32) -> Option<(SettingOwner, Groups)> {
-    let files = udev::link_files(ifindex);
+/// What udevd sets on a device by its `.link` file and what is added to it.
+pub(crate) fn of_link_files(files: Vec<PathBuf>) -> Option<(SettingOwner, Groups)> {
     let groups: Groups = files
         .iter()
         .filter_map(|file| checked::text(file).ok())

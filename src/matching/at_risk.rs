@@ -179,12 +179,7 @@ mod tests {
     /// `web` is on the i40e `eth0`, `db` on the ixgbe `eth1`, `veth` on no device, and `lost` has no interface.
     fn left_out(others: &[(&str, NetState)], devices: &[&str]) -> Result<Vec<String>, Problem> {
         let host = state(vec![nic("eth0", Some("i40e")), nic("eth1", Some("ixgbe"))]);
-        let veth = Link::plain(
-            name("eth0"),
-            LinkKind::Other {
-                driver: "veth".to_owned(),
-            },
-        );
+        let veth = Link::plain(name("eth0"), LinkKind::other("veth"));
         let mut pods = vec![
             ("web", state(vec![macvlan("eth0")])),
             ("db", state(vec![macvlan("eth1")])),

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use super::link::{LinkPlanner, diff, ipv6, sriov};
+use super::link::{LinkPlanner, diff, ipv6, lower, sriov};
 use super::{addresses, daemons, loss, routes, snapshot_quality, surplus};
 use crate::model::problem::{ConflictCause, PlanCause};
-use crate::model::{IfName, Link, LinkKind, NetState, Nexthop, Parent};
+use crate::model::{IfName, Link, LinkKind, NetState, Nexthop, Parent, Problem};
 use crate::plan::{Change, HostDevice, HostLinks, NetlinkStep, Observed, Plan, Step};
 
 /// The plan for the host's namespace, and the parents that its pods' links then have.
@@ -76,7 +76,7 @@ impl<'a> HostPlanner<'a> {
     }
 
     fn link(&mut self, wanted: &Link) {
-        if wanted.kind.can_be_made() {
+        if wanted.can_be_made() {
             self.made(wanted);
         } else if wanted.parent.is_some() {
             self.unsupported(wanted);
@@ -177,6 +177,12 @@ impl<'a> HostPlanner<'a> {
         match self.links.now.link(&wanted.name) {
             Some(now) if now.kind.name() == wanted.kind.name() => {
                 self.can_be_parent(wanted);
+                let parents = &self.parents;
+                let name_now = |then: &IfName| {
+                    let is_there = parents.present.contains(then);
+                    is_there.then(|| parents.name_now(then))
+                };
+                lower::steps(wanted, now, name_now, &mut self.links.plan);
             }
             _ => {
                 let kind = wanted.kind.name().to_owned();
@@ -300,21 +306,22 @@ impl<'a> HostPlanner<'a> {
             plan,
         } = &mut self.links;
         let (then, present) = (wanted.state, observed.state);
-        if loss::remade(then, present, devices.iter()).is_empty() {
-            return;
-        }
-        let gone = then.links.iter().filter(|link| {
-            let is_in_scope = in_scope.iter().any(|one| one.name == link.name);
-            !is_in_scope && now.link(&link.name).is_none()
+        let links = then.links.iter().filter(|link| {
+            let is_gone = now.link(&link.name).is_none();
+            is_gone
+                && snapshot_quality::lost_for_good(link).is_some()
+                && !in_scope.iter().any(|one| one.name == link.name)
         });
-        let links = gone.filter(|link| snapshot_quality::lost_for_good(link).is_some());
         let links = links.map(|link| {
             let kind = link.kind.name().to_owned();
             PlanCause::KindMissing { kind }.error(&link.name)
         });
         let others = surplus::beyond(&then.unsupported, &present.unsupported);
         let others = others.map(|what| PlanCause::ObjectLost.error(what));
-        plan.problems.extend(links.chain(others));
+        let lost: Vec<Problem> = links.chain(others).collect();
+        if !lost.is_empty() && !loss::remade(then, present, devices.iter()).is_empty() {
+            plan.problems.extend(lost);
+        }
     }
 
     /// Addresses, neighbours and routes of every link in scope that exists.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use super::link::{LinkPlanner, diff, ipv6, nic};
+use super::link::{LinkPlanner, diff, ipv6, lower, nic};
 use super::{addresses, daemons, routes, surplus};
 use crate::model::problem::{ConflictCause, PlanCause};
 use crate::model::{Address, Claim, IfName, Link, LinkKind, NetState, Parent, Problem};
@@ -128,6 +128,9 @@ impl<'a> PodPlanner<'a> {
             self.links.report(cause.warning(&wanted.name));
         }
         self.links.settle(wanted, now, None);
+        let is_there = |name: &IfName| self.settled.contains(name) || self.added.contains(name);
+        let name_now = |then: &IfName| is_there(then).then(|| then.clone());
+        lower::steps(wanted, now, name_now, &mut self.links.plan);
     }
 
     fn other_parent(&self, wanted: &Link, now: &Link) -> Option<ConflictCause> {
@@ -205,7 +208,7 @@ impl<'a> PodPlanner<'a> {
         if wanted.kind == LinkKind::Physical {
             return self.device(wanted);
         }
-        let cause = match (&wanted.parent, wanted.kind.can_be_made()) {
+        let cause = match (&wanted.parent, wanted.can_be_made()) {
             (None | Some(Parent::Elsewhere), _) | (_, false) => Some(PlanCause::KindMissing {
                 kind: wanted.kind.name().to_owned(),
             }),

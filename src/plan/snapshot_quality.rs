@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::model::net::address::MCAUTOJOIN;
+use crate::model::net::link::lower::WithoutLower;
 use crate::model::problem::{PlanCause, SnapshotCause};
 use crate::model::text::escape;
 use crate::model::{Hardware, IfName, Indexed, Link, LinkKind, NetState, Parent, Problem};
@@ -14,7 +15,7 @@ pub use crate::plan::loss::{host_loss, loss, missing_nic, uplink_loss};
 /// What a driver reload would take from a pod and netfix could not restore.
 #[must_use]
 pub fn unsupported_in_pod(state: &NetState) -> Vec<Problem> {
-    let can_be_made = |link: &Link| link.kind.can_be_made();
+    let can_be_made = |link: &Link| link.can_be_made();
     unsupported(state)
         .into_iter()
         .chain(ports(state, can_be_made).map(|(link, cause)| cause.error(link)))
@@ -50,6 +51,7 @@ fn unsupported(state: &NetState) -> Vec<Problem> {
     let links = state
         .links
         .iter()
+        .filter(|link| !is_on_loopback(link, state))
         .filter_map(|link| Some(lost_for_good(link)?.error(link.title())));
     let others = state
         .unsupported
@@ -58,12 +60,30 @@ fn unsupported(state: &NetState) -> Vec<Problem> {
     links.chain(others).collect()
 }
 
+/// Whether its lower device is the loopback device, which is never lost.
+fn is_on_loopback(link: &Link, state: &NetState) -> bool {
+    let Some(Parent::Own(lower)) = &link.parent else {
+        return false;
+    };
+    let lower = state.link(lower);
+    lower.is_some_and(|lower| lower.kind == LinkKind::Loopback)
+}
+
 pub(super) fn lost_for_good(link: &Link) -> Option<SnapshotCause> {
     match (&link.kind, &link.parent) {
         (LinkKind::Loopback, _) => None,
         (_, Some(Parent::Elsewhere)) => Some(SnapshotCause::OnThirdNamespace),
-        (kind, Some(_)) if !kind.can_be_made() => Some(SnapshotCause::KindCannotBeMade),
-        _ => None,
+        (_, Some(_)) if link.can_be_made() => None,
+        (_, None) if link.has_lost_lower() => Some(SnapshotCause::LowerIsGone),
+        (_, None) => None,
+        (kind, Some(parent)) => match (link.without_lower(), parent) {
+            (Some(WithoutLower::Kept), Parent::Own(_)) if link.kind.has_data() => None,
+            (Some(WithoutLower::Kept | WithoutLower::Fixed), _) => {
+                Some(SnapshotCause::LowerCannotBeSet)
+            }
+            _ if kind.name() == "macsec" => Some(SnapshotCause::KeysCannotBeRead),
+            _ => Some(SnapshotCause::KindCannotBeMade),
+        },
     }
 }
 
@@ -99,7 +119,7 @@ fn devices_inside(state: &NetState) -> impl Iterator<Item = Problem> {
 /// What a driver reload would take from the host and netfix could not restore.
 #[must_use]
 pub fn unsupported_on_host(state: &NetState) -> Vec<Problem> {
-    let can_be_port = |link: &Link| link.kind.can_be_lost();
+    let can_be_port = |link: &Link| link.can_be_lost();
     unsupported(state)
         .into_iter()
         .chain(traffic(state, can_be_port))

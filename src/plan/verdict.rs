@@ -32,9 +32,9 @@ impl PodVerdict {
         }
     }
 
-    /// The verdict where the host's links under the pod may not be what they were: `lost` is what it lost there.
-    pub(crate) fn with(self, lost: Option<Loss>) -> Self {
-        match (self, lost) {
+    /// The verdict where the host's links under the pod may not be what they were: `below` is what it lost there.
+    pub(crate) fn with(self, below: Option<Loss>) -> Self {
+        match (self, below) {
             (Self::InSync | Self::Drifted, Some(loss)) => Self::Lost(loss),
             (other, _) => other,
         }

@@ -82,9 +82,13 @@ pub(crate) fn remaining(
     // A link that could not be created explains everything that is missing on it.
     if problems.len() == before {
         let steps = plan.steps.iter().filter(is_other);
-        problems.extend(steps.map(|step| match functions::is_about_one(step) {
-            true => functions::cause(None).error(step),
-            false => RestoreCause::StepWithoutEffect.error(step),
+        problems.extend(steps.map(|step| {
+            let cause = if functions::is_about_one(step) {
+                functions::cause(None)
+            } else {
+                RestoreCause::StepWithoutEffect
+            };
+            cause.error(step)
         }));
     }
     problems
@@ -182,71 +186,61 @@ impl Runner<'_> {
             return;
         }
         match step {
-            Step::AddLink(ref link) => {
+            Step::Nic(step) => self.add_setting(step),
+            Step::Netlink(step) => self.add_requests(step),
+            other => {
                 self.flush();
-                let result = self.add_link(link);
-                self.note(step, result);
+                let result = self.carry_out(&other);
+                self.note(other, result);
             }
-            Step::Sysctl {
-                ref dev,
-                folder,
-                ref key,
-                ref value,
-                now: _,
-            } => {
-                self.flush();
-                let result = sysctl::write(folder, dev, key, value);
-                self.note(step, result);
-            }
-            Step::Sysfs {
-                ref dev,
-                ref key,
-                ref value,
-            } => {
-                self.flush();
-                let result = sysfs::write(dev, key, value);
-                self.note(step, result);
-            }
-            Step::Sriov(ref change) => {
-                self.flush();
-                let result = functions::write(change);
-                self.note(step, result);
-            }
-            Step::JoinGroups {
-                ref dev,
-                ref groups,
-            } => {
-                self.flush();
-                let result = groups
-                    .iter()
-                    .try_for_each(|group| multicast::join(dev, *group));
-                self.note(step, result);
-            }
-            Step::Nic(step) => {
-                let goes_along = self
-                    .settings
-                    .last()
-                    .is_none_or(|last| last.goes_with(&step));
-                if !goes_along || !self.requests.is_empty() {
+        }
+    }
+
+    /// A setting of a NIC is sent with those of its group before it.
+    fn add_setting(&mut self, step: NicStep) {
+        let last = self.settings.last();
+        let goes_along = last.is_none_or(|last| last.goes_with(&step));
+        if !goes_along || !self.requests.is_empty() {
+            self.flush();
+        }
+        self.settings.push(step);
+    }
+
+    fn add_requests(&mut self, step: NetlinkStep) {
+        if !self.settings.is_empty() {
+            self.flush();
+        }
+        match request::of(&step, |name| self.index(name)) {
+            Ok(requests) => {
+                self.pending.push((step, requests.len()));
+                self.requests.extend(requests);
+                if self.requests.len() >= MANY {
                     self.flush();
                 }
-                self.settings.push(step);
             }
-            Step::Netlink(_) if !self.settings.is_empty() => {
-                self.flush();
-                self.step(step);
-            }
-            Step::Netlink(step) => match request::of(&step, |name| self.index(name)) {
-                Ok(requests) => {
-                    self.pending.push((step, requests.len()));
-                    self.requests.extend(requests);
-                    if self.requests.len() >= MANY {
-                        self.flush();
-                    }
-                }
-                Err(errno) => self.note(step, Err(errno)),
-            },
+            Err(errno) => self.note(step, Err(errno)),
         }
+    }
+
+    /// A step that is no request which is sent with others.
+    fn carry_out(&mut self, step: &Step) -> Result<(), Error> {
+        match step {
+            Step::AddLink(link) => self.add_link(link)?,
+            Step::Sysctl {
+                dev,
+                folder,
+                key,
+                value,
+                now: _,
+            } => sysctl::write(*folder, dev, key, value)?,
+            Step::Sysfs { dev, key, value } => sysfs::write(dev, key, value)?,
+            Step::Sriov(change) => functions::write(change)?,
+            Step::JoinGroups { dev, groups } => groups
+                .iter()
+                .try_for_each(|group| multicast::join(dev, *group))?,
+            Step::Nic(_) | Step::Netlink(_) => {}
+        }
+        Ok(())
     }
 
     fn flush(&mut self) {

@@ -114,6 +114,7 @@ fn set_link(
         Change::Dormant => link::set_dormant(index),
         Change::Token(token) => link::set_token(index, *token),
         Change::Kind(kind) => link::change_kind(index, kind)?,
+        Change::Lower { link, parent } => link::change_lower(index, link, at(parent)?)?,
         Change::BondOption(option, value) => link::change_bond_option(index, *option, *value),
         Change::BondLists(bond) => link::change_bond_lists(index, bond),
         Change::AddrGenMode(mode) => link::set_addr_gen_mode(index, *mode),

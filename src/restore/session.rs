@@ -146,9 +146,7 @@ fn once(
     let has_work = has_torn || surveyed.has_work();
     let pods = PodJob::all(mem::take(&mut surveyed.matched));
     // Without a record that may be used here, nothing is changed.
-    let mut done = if !has_work {
-        Done::default()
-    } else {
+    let mut done = if has_work {
         let done = in_order(
             &mut surveyed,
             pods,
@@ -161,6 +159,8 @@ fn once(
             let error = error.to_string();
             Refusal::failed(RestoreCause::HostFailed { error }.error("host"))
         })?
+    } else {
+        Done::default()
     };
     // Find the programs that lost what no restore brings back.
     let recorded = surveyed.node_state.as_ref();

@@ -158,7 +158,7 @@ fn lasting(host: &NetState, under: &BTreeSet<&IfName>) -> NetState {
             || uppers.any(|upper| !upper.is_bridge() && is_above(upper, link))
     };
     state.links.retain(|link| {
-        !matches!(&link.kind, LinkKind::Other { driver } if driver == "veth") || carries(link)
+        !matches!(&link.kind, LinkKind::Other { driver, .. } if driver == "veth") || carries(link)
     });
     let names: BTreeSet<IfName> = state.links.iter().map(|link| link.name.clone()).collect();
     state

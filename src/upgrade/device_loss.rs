@@ -1,6 +1,6 @@
 //! What the host loses with one of its devices, and a restore brings back.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -45,7 +45,7 @@ impl DeviceLoss {
             links: names.len() - 1,
             addresses: addresses.len(),
             routes: routes.count(),
-            settings: settings.map(|group| group.len()).sum(),
+            settings: settings.map(BTreeMap::len).sum(),
             functions: sriov.map_or(0, |sriov| sriov.vfs),
             name,
         }

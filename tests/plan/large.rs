@@ -27,9 +27,7 @@ impl Numbers {
 }
 
 fn links() -> Vec<Link> {
-    let kind = || LinkKind::Other {
-        driver: "veth".to_owned(),
-    };
+    let kind = || LinkKind::other("veth");
     let plain = |text| Link::plain(name(text), kind());
     vec![plain(DEV), plain("eth1")]
 }
@@ -281,9 +279,7 @@ fn large(count: u64, shift: u64) -> NetState {
     let all = move || shift..shift + count;
     let mut links = links();
     links.extend(all().map(|at| {
-        let kind = LinkKind::Other {
-            driver: "veth".to_owned(),
-        };
+        let kind = LinkKind::other("veth");
         Link::plain(name(&format!("v{at}")), kind)
     }));
     NetState {

@@ -233,10 +233,7 @@ fn described(kind: &str, parent: Parent) -> Link {
     Link {
         index: 70,
         parent: Some(parent),
-        ..Link::plain(
-            "extra0".parse().expect("a name"),
-            LinkKind::Other { driver },
-        )
+        ..Link::plain("extra0".parse().expect("a name"), LinkKind::other(driver))
     }
 }
 
@@ -268,7 +265,7 @@ fn objects(device: &IfName) -> Vec<(String, Box<dyn Fn(&mut NetState)>)> {
                 let name: IfName = "extra0".parse().expect("a name");
                 state.links.push(Link {
                     index: 70,
-                    ..Link::plain(name.clone(), LinkKind::Other { driver })
+                    ..Link::plain(name.clone(), LinkKind::other(driver))
                 });
                 for link in state.links.iter_mut().filter(|link| link.name == device) {
                     if is_program {

@@ -21,7 +21,7 @@ const INET: u8 = 1;
 const HEADER: usize = 4;
 
 /// Numbers of the attributes with table, name and hook, and of the list of devices in the hook; `NFTA_HOOK_DEV` has a single one.
-struct Object {
+struct HookedObject {
     kind: u16,
     word: &'static str,
     table: u16,
@@ -31,8 +31,8 @@ struct Object {
     device: Option<u16>,
 }
 
-const OBJECTS: [Object; 2] = [
-    Object {
+const OBJECTS: [HookedObject; 2] = [
+    HookedObject {
         kind: CHAINS,
         word: "chain",
         table: 1,
@@ -41,7 +41,7 @@ const OBJECTS: [Object; 2] = [
         devices: 4,
         device: Some(3),
     },
-    Object {
+    HookedObject {
         kind: FLOWTABLES,
         word: "flowtable",
         table: 1,
@@ -97,7 +97,7 @@ pub(super) fn read(is_lost: impl Fn(&IfName) -> bool) -> Vec<String> {
     found
 }
 
-impl Object {
+impl HookedObject {
     /// Its name and those of its devices that are lost; `None` if it has none.
     fn words(&self, message: &[u8], is_lost: &impl Fn(&IfName) -> bool) -> Option<String> {
         let family = match *message.first()? {
@@ -135,7 +135,7 @@ fn text(bytes: &[u8]) -> &[u8] {
     bytes.strip_suffix(&[0]).unwrap_or(bytes)
 }
 
-/// Whether the kernel has nf_tables already: as a module, or built in.
+/// Whether the kernel has `nf_tables` already: as a module, or built in.
 fn is_loaded() -> bool {
     static BUILT_IN: OnceLock<bool> = OnceLock::new();
     let is_built_in = || {

@@ -7,10 +7,7 @@ use crate::model::{IfName, Link};
 
 /// What is attached to those of these links of the calling thread's namespace that can be lost, in words.
 pub(super) fn read(links: &[Link]) -> Vec<String> {
-    let lost: Vec<&Link> = links
-        .iter()
-        .filter(|link| link.kind.can_be_lost())
-        .collect();
+    let lost: Vec<&Link> = links.iter().filter(|link| link.can_be_lost()).collect();
     if lost.is_empty() {
         return Vec::new();
     }

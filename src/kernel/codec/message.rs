@@ -18,7 +18,7 @@ pub enum Message {
     Mdb(MdbMessage),
 }
 
-/// A message about multicast groups (`struct br_port_msg`, linux/if_bridge.h).
+/// A message about multicast groups (`struct br_port_msg`, `linux/if_bridge.h`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MdbMessage {
     /// `RTM_NEWMDB`, `RTM_DELMDB` or `RTM_GETMDB`.

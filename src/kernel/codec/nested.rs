@@ -1,5 +1,7 @@
 //! Attributes inside an attribute, as bytes: what is not changed stays as the kernel sent it.
 
+use crate::model::net::raw::RawAttribute;
+
 /// `struct nlattr` (`linux/netlink.h`).
 const HEADER: usize = 4;
 /// `NLA_TYPE_MASK`.
@@ -23,6 +25,14 @@ impl Nested {
                 .unwrap_or_default();
         }
         bytes.is_empty().then_some(Self(all))
+    }
+
+    /// The attributes, as they are stored.
+    pub fn into_stored(self) -> impl Iterator<Item = RawAttribute> {
+        self.0.into_iter().map(|(kind, value)| RawAttribute {
+            number: kind & NUMBER,
+            value,
+        })
     }
 
     /// The list as the kernel sends and takes it.

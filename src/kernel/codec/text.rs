@@ -3,13 +3,14 @@
 //! They are bytes, but netlink-packet-route has them as UTF-8 strings, and refuses a whole message for one that is not.
 //! Therefore netfix receives and sends them as raw attributes; so it does with all attributes of traffic control. It receives
 //! the settings of links and of their neighbour tables so, too, which are nearly the same in every pod and need not be decoded in
-//! each. What no part of netfix reads of a link is left out.
+//! each. The data of kinds of links that netfix stores as bytes is raw as well. What no part of netfix reads of a link is left out.
 
 use std::borrow::Cow;
 
-use netlink_packet_core::{DefaultNla, NLA_TYPE_MASK, Nla};
+use netlink_packet_core::{DefaultNla, NLA_TYPE_MASK, Nla, NlasIterator};
 use netlink_packet_route::link::{LinkAttribute, Prop};
 
+use crate::model::net::link::lower;
 use crate::model::net::raw::RawAttribute;
 use crate::model::{Bytes, IfName};
 
@@ -29,6 +30,9 @@ const TRAFFIC: [u16; 16] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 1
 
 const IFLA_IFNAME: u16 = 3;
 const IFLA_IFALIAS: u16 = 20;
+const IFLA_LINKINFO: u16 = 18;
+pub(crate) const IFLA_INFO_KIND: u16 = 1;
+pub(crate) const IFLA_INFO_DATA: u16 = 2;
 /// netlink-packet-route reads "not reported" (all bits set) as "on".
 pub(crate) const IFLA_VFINFO_LIST: u16 = 22;
 pub(crate) const IFLA_AF_SPEC: u16 = 26;
@@ -106,13 +110,26 @@ fn copy(mut attributes: &[u8], texts: &[u16], unread: &[u16], to: &mut Vec<u8>) 
         };
         to.extend_from_slice(&attribute[..2]);
         to.extend_from_slice(&marked.to_ne_bytes());
-        if kind == IFLA_PROP_LIST {
-            copy(&attribute[HEADER..], texts, &[], to);
-        } else {
-            to.extend_from_slice(&attribute[HEADER..]);
+        let value = &attribute[HEADER..];
+        match kind {
+            IFLA_PROP_LIST => copy(value, texts, &[], to),
+            // Of links alone, as `unread` is.
+            IFLA_LINKINFO if !unread.is_empty() && has_raw_data(value) => {
+                copy(value, &[IFLA_INFO_DATA], &[], to);
+            }
+            _ => to.extend_from_slice(value),
         }
     }
     to.extend_from_slice(attributes);
+}
+
+/// Whether these attributes are of a kind of link whose data is stored as bytes.
+fn has_raw_data(infos: &[u8]) -> bool {
+    let mut infos = NlasIterator::new(infos).map_while(Result::ok);
+    let kind = infos.find(|info| info.kind() == IFLA_INFO_KIND);
+    let kind = kind.as_ref().and_then(|kind| kind.value().split_last());
+    let driver = kind.and_then(|(_, name)| str::from_utf8(name).ok());
+    driver.is_some_and(|driver| lower::of(driver).is_some())
 }
 
 /// Type and text of a raw attribute.

@@ -9,7 +9,7 @@ use crate::fault::point;
 use crate::kernel::Errno;
 use crate::kernel::conf::files::Files;
 use crate::model::net::link::sysfs::{OF_LINK, OF_QUEUE, SysfsKey, SysfsSettings, SysfsValue};
-use crate::model::{IfName, Link, LinkKind};
+use crate::model::{IfName, Link};
 
 /// A sysfs that shows the links of the namespace in which it was made. It is gone with this value.
 pub(crate) struct Sysfs(Files);
@@ -74,7 +74,10 @@ fn read_into(settings: &mut SysfsSettings, files: &Files, name: &str, prefix: &s
 /// # Errors
 /// A sysfs cannot be mounted, for a reason other than a kernel before 5.2, which cannot mount one in this way.
 pub fn complete(links: &mut [Link]) -> io::Result<()> {
-    let mut links = links.iter_mut().filter(|link| can_be_lost(link)).peekable();
+    let mut links = links
+        .iter_mut()
+        .filter(|link| link.can_be_lost())
+        .peekable();
     if links.peek().is_none() {
         return Ok(());
     }
@@ -90,10 +93,6 @@ pub fn complete(links: &mut [Link]) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-fn can_be_lost(link: &Link) -> bool {
-    !matches!(link.kind, LinkKind::Loopback | LinkKind::Other { .. })
 }
 
 /// Writes one setting of a link of the calling thread's namespace.

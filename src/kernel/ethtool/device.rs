@@ -2,7 +2,7 @@
 //!
 //! By ioctl(2), because kernels before 5.6 report the permanent MAC nowhere else.
 
-use super::ioctl::{Device, words};
+use super::ioctl::{IoctlDevice, words};
 use crate::kernel::codec::nested::word;
 use crate::model::{Hardware, IfName, Link, Mac, Nic};
 
@@ -15,7 +15,7 @@ struct DriverInfo(Vec<u8>);
 impl DriverInfo {
     const LENGTH: usize = 196;
 
-    fn of(device: &Device<'_>) -> Option<Self> {
+    fn of(device: &IoctlDevice<'_>) -> Option<Self> {
         let mut request = words(&[ETHTOOL_GDRVINFO]);
         request.resize(Self::LENGTH, 0);
         device.call(&request).ok().map(Self)
@@ -44,7 +44,7 @@ impl DriverInfo {
 
 /// Queries a device of the calling thread's namespace; what the driver does not report is `None`.
 pub(in crate::kernel) fn hardware(name: &IfName) -> Hardware {
-    let Ok(device) = Device::open(name) else {
+    let Ok(device) = IoctlDevice::open(name) else {
         return Hardware::default();
     };
     let info = DriverInfo::of(&device);
@@ -58,7 +58,7 @@ pub(in crate::kernel) fn hardware(name: &IfName) -> Hardware {
 
 /// Queries a link of any kind for its driver, bus address, and the versions of driver and firmware.
 pub(crate) fn nic(link: &Link) -> Nic {
-    let device = Device::open(&link.name).ok();
+    let device = IoctlDevice::open(&link.name).ok();
     let info = device.and_then(|device| DriverInfo::of(&device));
     let info = info.as_ref();
     let hardware = link.hardware.as_ref();
@@ -75,17 +75,17 @@ pub(crate) fn nic(link: &Link) -> Nic {
 }
 
 /// The driver of a device.
-pub(super) fn driver(device: &Device<'_>) -> Option<String> {
+pub(super) fn driver(device: &IoctlDevice<'_>) -> Option<String> {
     DriverInfo::of(device)?.driver()
 }
 
 /// The bus address of a device.
-pub(super) fn bus(device: &Device<'_>) -> Option<String> {
+pub(super) fn bus(device: &IoctlDevice<'_>) -> Option<String> {
     DriverInfo::of(device)?.bus()
 }
 
 /// `struct ethtool_perm_addr` with room for an InfiniBand address.
-fn permanent_mac(device: &Device<'_>) -> Option<Mac> {
+fn permanent_mac(device: &IoctlDevice<'_>) -> Option<Mac> {
     const ROOM: u32 = 32;
     let mut request = words(&[ETHTOOL_GPERMADDR, ROOM]);
     request.resize(8 + ROOM as usize, 0);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::bits::{self, Bits};
 use super::genl::NESTED;
-use super::ioctl::{Device, words};
+use super::ioctl::{IoctlDevice, words};
 use super::message::Values;
 use crate::kernel::Errno;
 use crate::kernel::codec::nested::{Nested, set_word, word};
@@ -51,7 +51,7 @@ impl Features {
     }
 
     /// By ioctl(2), on a kernel without the message.
-    pub fn read(device: &Device<'_>) -> Result<Self, Errno> {
+    pub fn read(device: &IoctlDevice<'_>) -> Result<Self, Errno> {
         let names = device.strings(STRINGS)?;
         let blocks = names.len().div_ceil(32);
         let mut request = words(&[ETHTOOL_GFEATURES, count(blocks)]);
@@ -88,7 +88,7 @@ pub(super) fn add_to(request: &mut Nested, values: &[(NicKey, NicValue)]) -> Opt
 }
 
 /// Requests features by ioctl(2).
-pub(super) fn write(device: &Device<'_>, values: &[(NicKey, NicValue)]) -> Result<(), Errno> {
+pub(super) fn write(device: &IoctlDevice<'_>, values: &[(NicKey, NicValue)]) -> Result<(), Errno> {
     let names = device.strings(STRINGS)?;
     let blocks = names.len().div_ceil(32);
     let mut request = words(&[ETHTOOL_SFEATURES, count(blocks)]);

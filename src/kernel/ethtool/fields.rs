@@ -4,7 +4,7 @@
 use crate::model::net::link::nic::NicGroup;
 
 /// How a group is read and set.
-pub(super) struct Message {
+pub(super) struct SettingMessage {
     pub group: NicGroup,
     /// `ETHTOOL_MSG_*_GET`; that of setting is the next.
     pub get: u8,
@@ -29,12 +29,12 @@ pub(super) struct Field {
     pub number: u16,
     /// Its word in the structure; 0 if it has none.
     pub word: usize,
-    pub form: Form,
+    pub form: SettingForm,
 }
 
 /// The form of an attribute.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum SettingForm {
     /// `u8`, on or off.
     Flag,
     /// `u8`.
@@ -49,7 +49,7 @@ pub(super) enum Form {
     Each,
 }
 
-const fn field(key: &'static str, number: u16, word: usize, form: Form) -> Field {
+const fn field(key: &'static str, number: u16, word: usize, form: SettingForm) -> Field {
     Field {
         key,
         number,
@@ -59,30 +59,30 @@ const fn field(key: &'static str, number: u16, word: usize, form: Form) -> Field
 }
 
 const fn number(key: &'static str, number: u16, word: usize) -> Field {
-    field(key, number, word, Form::Number)
+    field(key, number, word, SettingForm::Number)
 }
 
 const fn flag(key: &'static str, number: u16, word: usize) -> Field {
-    field(key, number, word, Form::Flag)
+    field(key, number, word, SettingForm::Flag)
 }
 
-const fn structure(get: u32, words: usize) -> Option<Structure> {
-    Some(Structure { get, words })
+const fn structure(get: u32, words: usize) -> Structure {
+    Structure { get, words }
 }
 
 /// All but link modes, in which one field decides about others, and features.
-pub(super) static MESSAGES: [Message; 9] = [
-    Message {
+pub(super) static MESSAGES: [SettingMessage; 9] = [
+    SettingMessage {
         group: NicGroup::Private,
         get: 13,
         structure: None,
-        fields: &[field("", 2, 0, Form::Each)],
+        fields: &[field("", 2, 0, SettingForm::Each)],
         maxima: &[],
     },
-    Message {
+    SettingMessage {
         group: NicGroup::Channels,
         get: 17,
-        structure: structure(0x3c, 9),
+        structure: Some(structure(0x3c, 9)),
         fields: &[
             number("rx", 6, 5),
             number("tx", 7, 6),
@@ -96,17 +96,17 @@ pub(super) static MESSAGES: [Message; 9] = [
             number("combined", 5, 4),
         ],
     },
-    Message {
+    SettingMessage {
         group: NicGroup::Rings,
         get: 15,
-        structure: structure(0x10, 9),
+        structure: Some(structure(0x10, 9)),
         fields: &[
             number("rx", 6, 5),
             number("rx-mini", 7, 6),
             number("rx-jumbo", 8, 7),
             number("tx", 9, 8),
             number("rx-buf-len", 10, 0),
-            field("tcp-data-split", 11, 0, Form::Byte),
+            field("tcp-data-split", 11, 0, SettingForm::Byte),
             number("cqe-size", 12, 0),
             flag("tx-push", 13, 0),
             flag("rx-push", 14, 0),
@@ -122,51 +122,51 @@ pub(super) static MESSAGES: [Message; 9] = [
             number("hds-thresh", 18, 0),
         ],
     },
-    Message {
+    SettingMessage {
         group: NicGroup::Coalesce,
         get: 19,
-        structure: structure(0x0e, 23),
+        structure: Some(structure(0x0e, 23)),
         fields: &COALESCE,
         maxima: &[],
     },
-    Message {
+    SettingMessage {
         group: NicGroup::Pause,
         get: 21,
-        structure: structure(0x12, 4),
+        structure: Some(structure(0x12, 4)),
         fields: &[flag("autoneg", 2, 1), flag("rx", 3, 2), flag("tx", 4, 3)],
         maxima: &[],
     },
-    Message {
+    SettingMessage {
         group: NicGroup::Fec,
         get: 29,
-        structure: structure(0x50, 4),
-        fields: &[field("modes", 2, 2, Form::Names), flag("auto", 3, 0)],
+        structure: Some(structure(0x50, 4)),
+        fields: &[field("modes", 2, 2, SettingForm::Names), flag("auto", 3, 0)],
         maxima: &[],
     },
-    Message {
+    SettingMessage {
         group: NicGroup::Eee,
         get: 23,
-        structure: structure(0x44, 10),
+        structure: Some(structure(0x44, 10)),
         fields: &[
-            field("advertise", 2, 2, Form::Names),
+            field("advertise", 2, 2, SettingForm::Names),
             flag("enabled", 5, 5),
             flag("tx-lpi", 6, 6),
             number("tx-timer", 7, 7),
         ],
         maxima: &[],
     },
-    Message {
+    SettingMessage {
         group: NicGroup::Wol,
         get: 9,
-        structure: structure(0x05, 5),
-        fields: &[field("modes", 2, 2, Form::Names)],
+        structure: Some(structure(0x05, 5)),
+        fields: &[field("modes", 2, 2, SettingForm::Names)],
         maxima: &[],
     },
-    Message {
+    SettingMessage {
         group: NicGroup::Msglvl,
         get: 7,
-        structure: structure(0x07, 2),
-        fields: &[field("mask", 2, 1, Form::Mask)],
+        structure: Some(structure(0x07, 2)),
+        fields: &[field("mask", 2, 1, SettingForm::Mask)],
         maxima: &[],
     },
 ];

@@ -6,11 +6,10 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use netlink_packet_core::{NLM_F_ACK, NLM_F_REQUEST};
 use netlink_sys::protocols::NETLINK_GENERIC;
 
-use super::SetError;
 use crate::kernel::Errno;
 use crate::kernel::codec::nested::{Nested, word};
 use crate::kernel::codec::{NLMSG_ERROR, split};
-use crate::kernel::error::errno;
+use crate::kernel::error::{SetError, errno};
 use crate::kernel::plain::{self, PlainSocket};
 use crate::model::Bytes;
 
@@ -28,7 +27,7 @@ const FAMILY_NAME: u16 = 2;
 static FAMILY: AtomicU16 = AtomicU16::new(0);
 
 /// One request: its command and attributes.
-pub(super) type Request = (u8, Nested);
+pub(super) type GenlRequest = (u8, Nested);
 /// The attributes of an answer; none of an acknowledgement.
 pub(super) type Answer = Result<Nested, SetError>;
 
@@ -62,17 +61,17 @@ impl Genl {
     }
 
     /// The answers of requests, in their order.
-    pub fn get(&mut self, requests: &[Request]) -> Result<Vec<Answer>, Errno> {
+    pub fn get(&mut self, requests: &[GenlRequest]) -> Result<Vec<Answer>, Errno> {
         self.send(self.family, requests, 0)
     }
 
     /// The result of one request that changes something.
-    pub fn set(&mut self, request: Request) -> Result<(), SetError> {
+    pub fn set(&mut self, request: GenlRequest) -> Result<(), SetError> {
         let answer = self.send(self.family, &[request], NLM_F_ACK)?.pop();
         answer.unwrap_or(Err(Errno::EIO.into())).map(drop)
     }
 
-    fn send(&self, kind: u16, requests: &[Request], flags: u16) -> Result<Vec<Answer>, Errno> {
+    fn send(&self, kind: u16, requests: &[GenlRequest], flags: u16) -> Result<Vec<Answer>, Errno> {
         let mut bytes = Vec::new();
         for (sequence, (command, attributes)) in (1..).zip(requests) {
             let mut body = vec![*command, 1, 0, 0];

@@ -14,7 +14,7 @@ const IRQS: &str = "/proc/irq";
 const DEVICE: &str = "*";
 
 /// The files of interrupts and devices.
-pub(super) struct Files<'a> {
+pub(super) struct IrqFiles<'a> {
     /// `/proc/irq`.
     pub irqs: &'a Path,
     /// The device's folder in `/sys/bus/pci/devices`.
@@ -23,7 +23,7 @@ pub(super) struct Files<'a> {
     pub online: &'a Path,
 }
 
-impl Files<'_> {
+impl IrqFiles<'_> {
     /// Those of a PCI device; `None` if its address is none.
     pub fn of(bus: &str) -> Option<Self> {
         let is_address = |byte: u8| byte.is_ascii_hexdigit() || byte == b':' || byte == b'.';
@@ -75,7 +75,7 @@ impl Files<'_> {
 }
 
 /// The affinity of each vector for which neither the kernel's default nor the driver's hint has it.
-pub(super) fn read(files: &Files<'_>, dev: &IfName) -> Values {
+pub(super) fn read(files: &IrqFiles<'_>, dev: &IfName) -> Values {
     let default = text(&files.irqs.join("default_smp_affinity")).and_then(|text| mask(&text));
     let online = text(files.online).and_then(|text| list(&text));
     let (Some(default), Some(online)) = (default, online) else {
@@ -109,7 +109,7 @@ pub(super) fn read(files: &Files<'_>, dev: &IfName) -> Values {
 
 /// Writes the affinity of the vector of this name.
 pub(super) fn write(
-    files: &Files<'_>,
+    files: &IrqFiles<'_>,
     dev: &IfName,
     name: &NicKey,
     list: &str,
@@ -222,7 +222,7 @@ mod tests {
             put(&format!("irq/{number}/affinity_hint"), hint);
         }
         let (irqs, online) = (root.join("irq"), root.join("online"));
-        let files = Files {
+        let files = IrqFiles {
             irqs: &irqs,
             device: root.join("device"),
             online: &online,
@@ -237,7 +237,7 @@ mod tests {
         );
         assert_eq!(write(&files, &dev, &key("*-rx-0"), "1"), Err(Errno::ENOENT));
         for strange in ["", "..", "../x", "virtio0"] {
-            assert!(Files::of(strange).is_none(), "{strange}");
+            assert!(IrqFiles::of(strange).is_none(), "{strange}");
         }
     }
 }

@@ -4,7 +4,7 @@
 
 use super::bits::{self, Bits};
 use super::genl::NESTED;
-use super::ioctl::{Device, words};
+use super::ioctl::{IoctlDevice, words};
 use super::message::{Values, key};
 use crate::kernel::Errno;
 use crate::kernel::codec::nested::{Nested, set_word, word};
@@ -25,7 +25,7 @@ struct Modes {
     negotiates: Option<bool>,
     can_negotiate: bool,
     /// Whether it says which modes it has.
-    has_modes: bool,
+    is_listed: bool,
     advertised: Option<NicValue>,
     speed: Option<u32>,
     duplex: Option<u8>,
@@ -42,7 +42,7 @@ pub(super) fn of(answer: &Nested, is_virtual: bool) -> Values {
         Modes {
             negotiates: byte(AUTONEG).map(|byte| byte != 0),
             can_negotiate: named.iter().any(|(name, _)| name.as_str() == CAN_NEGOTIATE),
-            has_modes: !named.is_empty(),
+            is_listed: !named.is_empty(),
             advertised: Some(NicValue::Texts(advertised)),
             speed: answer.get(SPEED).and_then(|value| word(value, 0)),
             duplex: byte(DUPLEX),
@@ -62,7 +62,7 @@ fn settings(modes: Modes, is_virtual: bool) -> Values {
     const NO_SPEED: u32 = u32::MAX;
     const NO_DUPLEX: u8 = 0xff;
     let negotiates = modes.negotiates.unwrap_or_default();
-    let is_set = !negotiates && (modes.can_negotiate || (is_virtual && !modes.has_modes));
+    let is_set = !negotiates && (modes.can_negotiate || (is_virtual && !modes.is_listed));
     let speed = modes.speed.filter(|speed| is_set && *speed != NO_SPEED);
     let duplex = modes.duplex.filter(|duplex| is_set && *duplex != NO_DUPLEX);
     let duplex = duplex.map(|duplex| if duplex == 0 { "half" } else { "full" });
@@ -109,12 +109,12 @@ pub(super) fn add_to(
 }
 
 /// The same by ioctl(2) (Linux 4.6), with modes as bits without names.
-pub(super) struct Structure(Vec<u8>);
+pub(super) struct LinkSettings(Vec<u8>);
 
 const ETHTOOL_GLINKSETTINGS: u32 = 0x4c;
 const ETHTOOL_SLINKSETTINGS: u32 = 0x4d;
 
-impl Structure {
+impl LinkSettings {
     /// Places in `struct ethtool_link_settings`.
     const LENGTH: usize = 48;
     const SPEED: usize = 4;
@@ -126,7 +126,7 @@ impl Structure {
     /// Bits of ports, of pauses and of error correction, in the first two words.
     const OTHER: [u32; 2] = [0x0011_6fc0, 0x000e_0000];
 
-    pub fn read(device: &Device<'_>) -> Result<Self, Errno> {
+    pub fn read(device: &IoctlDevice<'_>) -> Result<Self, Errno> {
         let mut request = words(&[ETHTOOL_GLINKSETTINGS]);
         request.resize(Self::LENGTH, 0);
         // The kernel says first how many words its sets of modes have.
@@ -170,7 +170,7 @@ impl Structure {
             Modes {
                 negotiates: self.byte(Self::AUTONEG).map(|byte| byte != 0),
                 can_negotiate: first & u32::from(Self::CAN_NEGOTIATE) != 0,
-                has_modes: supported.iter().any(|byte| *byte != 0),
+                is_listed: supported.iter().any(|byte| *byte != 0),
                 advertised: self.advertised(),
                 speed: word(&self.0, Self::SPEED),
                 duplex: self.byte(Self::DUPLEX),
@@ -181,7 +181,7 @@ impl Structure {
 
     pub fn write(
         mut self,
-        device: &Device<'_>,
+        device: &IoctlDevice<'_>,
         values: &[(NicKey, NicValue)],
     ) -> Result<(), Errno> {
         set_word(&mut self.0, 0, ETHTOOL_SLINKSETTINGS);

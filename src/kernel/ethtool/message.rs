@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::bits::{self, Bits};
-use super::fields::{Field, Form, MESSAGES, Message};
+use super::fields::{Field, MESSAGES, SettingForm, SettingMessage};
 use super::genl::NESTED;
 use crate::kernel::codec::nested::{Nested, set_word, word};
 use crate::model::IfName;
@@ -47,10 +47,13 @@ pub(super) fn change(dev: &IfName) -> Nested {
     request(dev, NO_REPLY)
 }
 
-impl Message {
+impl SettingMessage {
     /// The request that reads it.
     pub fn query(&self, dev: &IfName) -> Nested {
-        let is_compact = self.fields.iter().any(|field| field.form == Form::Mask);
+        let is_compact = self
+            .fields
+            .iter()
+            .any(|field| field.form == SettingForm::Mask);
         request(dev, if is_compact { COMPACT } else { 0 })
     }
 
@@ -75,23 +78,23 @@ impl Message {
         for (key, value) in values {
             let field = self.field(key)?;
             let (number, bytes) = match (field.form, value) {
-                (Form::Flag, NicValue::Flag(flag)) => (field.number, vec![u8::from(*flag)]),
-                (Form::Byte, NicValue::Number(number)) => {
+                (SettingForm::Flag, NicValue::Flag(flag)) => (field.number, vec![u8::from(*flag)]),
+                (SettingForm::Byte, NicValue::Number(number)) => {
                     (field.number, vec![u8::try_from(*number).ok()?])
                 }
-                (Form::Number, NicValue::Number(number)) => (
+                (SettingForm::Number, NicValue::Number(number)) => (
                     field.number,
                     u32::try_from(*number).ok()?.to_ne_bytes().to_vec(),
                 ),
-                (Form::Mask, NicValue::Number(number)) => {
+                (SettingForm::Mask, NicValue::Number(number)) => {
                     let set = bits::of_number(u32::try_from(*number).ok()?);
                     (field.number | NESTED, set)
                 }
-                (Form::Names, NicValue::Texts(names)) => {
+                (SettingForm::Names, NicValue::Texts(names)) => {
                     let set = bits::exactly(names.iter().map(String::as_str));
                     (field.number | NESTED, set)
                 }
-                (Form::Each, NicValue::Flag(flag)) => {
+                (SettingForm::Each, NicValue::Flag(flag)) => {
                     (field.number | NESTED, bits::change([(key.as_str(), *flag)]))
                 }
                 _ => return None,
@@ -110,9 +113,9 @@ impl Message {
         let values = self.fields.iter().filter_map(number);
         let values = values.filter_map(|(field, number)| {
             let value = match field.form {
-                Form::Flag => NicValue::Flag(number != 0),
+                SettingForm::Flag => NicValue::Flag(number != 0),
                 // Those that the device supports are before it: it may have none.
-                Form::Names if number == 0 && word(structure, 4) == Some(0) => return None,
+                SettingForm::Names if number == 0 && word(structure, 4) == Some(0) => return None,
                 _ => NicValue::Number(number.into()),
             };
             Some((key(field.key)?, value))
@@ -148,27 +151,26 @@ impl Message {
 
     fn field(&self, key: &NicKey) -> Option<&'static Field> {
         let mut fields = self.fields.iter();
-        fields.find(|field| field.form == Form::Each || field.key == key.as_str())
+        fields.find(|field| field.form == SettingForm::Each || field.key == key.as_str())
     }
 }
 
 impl Reported {
     fn take(&mut self, field: &Field, value: &[u8]) {
         let value = match (field.form, value) {
-            (Form::Flag, [flag, ..]) => NicValue::Flag(*flag != 0),
-            // Unknown.
-            (Form::Byte, [0, ..]) => return,
-            (Form::Byte, [number, ..]) => NicValue::Number((*number).into()),
-            (Form::Number, value) => match word(value, 0) {
+            (SettingForm::Flag, [flag, ..]) => NicValue::Flag(*flag != 0),
+            // 0 is unknown.
+            (SettingForm::Byte, [number, ..]) if *number != 0 => NicValue::Number((*number).into()),
+            (SettingForm::Number, value) => match word(value, 0) {
                 Some(number) => NicValue::Number(number.into()),
                 None => return,
             },
-            (Form::Mask, value) => match bits::number(value) {
+            (SettingForm::Mask, value) => match bits::number(value) {
                 Some(number) => NicValue::Number(number.into()),
                 None => return,
             },
-            (Form::Names | Form::Each, value) => return self.take_bits(field, value),
-            (Form::Flag | Form::Byte, []) => return,
+            (SettingForm::Names | SettingForm::Each, value) => return self.take_bits(field, value),
+            (SettingForm::Flag | SettingForm::Byte, _) => return,
         };
         self.values.extend(key(field.key).map(|key| (key, value)));
     }
@@ -178,7 +180,7 @@ impl Reported {
             return;
         };
         self.nameless += bits.nameless;
-        if field.form == Form::Each {
+        if field.form == SettingForm::Each {
             let flags = bits.named.into_iter();
             self.values
                 .extend(flags.map(|(name, is_set)| (name, NicValue::Flag(is_set))));
@@ -196,11 +198,11 @@ pub(super) fn key(name: &str) -> Option<NicKey> {
 }
 
 /// All messages.
-pub(super) fn all() -> impl Iterator<Item = &'static Message> {
+pub(super) fn all() -> impl Iterator<Item = &'static SettingMessage> {
     MESSAGES.iter()
 }
 
 /// The message of a group.
-pub(super) fn of(group: NicGroup) -> Option<&'static Message> {
+pub(super) fn of(group: NicGroup) -> Option<&'static SettingMessage> {
     all().find(|message| message.group == group)
 }

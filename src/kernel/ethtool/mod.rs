@@ -1,4 +1,4 @@
-//! ethtool(8): identity of a device, and what is set on it (linux/ethtool.h, linux/ethtool_netlink.h).
+//! ethtool(8): identity of a device, and what is set on it (`linux/ethtool.h`, `linux/ethtool_netlink.h`).
 //!
 //! Generic netlink first, which says in words why it refuses something; ioctl(2) on kernels before 5.6, and for what has no message.
 //! All functions are about devices of the calling thread's namespace.
@@ -22,26 +22,9 @@ pub(crate) use device::nic;
 pub(crate) use read::nic_in;
 pub(crate) use write::set;
 
-use crate::kernel::Errno;
-use crate::kernel::ethtool::read::Reader;
+use crate::kernel::ethtool::read::NicReader;
 use crate::model::net::link::nic::NicState;
 use crate::model::{IfName, Link, LinkKind, NetState};
-
-/// Why a setting was not accepted.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}", words.as_deref().unwrap_or_else(|| errno.desc()))]
-pub struct SetError {
-    /// The errno.
-    pub errno: Errno,
-    /// The kernel's explanation.
-    pub words: Option<String>,
-}
-
-impl From<Errno> for SetError {
-    fn from(errno: Errno) -> Self {
-        Self { errno, words: None }
-    }
-}
 
 /// Adds what is set on them to the physical links of the calling thread's namespace. What cannot be read is unsupported.
 pub(super) fn complete(state: &mut NetState) {
@@ -53,7 +36,7 @@ pub(super) fn complete(state: &mut NetState) {
     if links.peek().is_none() {
         return;
     }
-    let mut reader = Reader::open_here();
+    let mut reader = NicReader::open_here();
     for link in links {
         let (nic, unreadable) = reader.read(&link.name);
         // Its virtual functions are read elsewhere.
@@ -68,7 +51,7 @@ pub(super) fn complete(state: &mut NetState) {
 
 /// What is set on a device of the calling thread's namespace.
 pub(crate) fn of_device(name: &IfName) -> Option<NicState> {
-    Reader::open_here().read(name).0
+    NicReader::open_here().read(name).0
 }
 
 #[cfg(test)]

@@ -1,23 +1,24 @@
 //! All that is set on a device.
 
 use super::features::{self, Features};
-use super::fields::Message;
+use super::fields::SettingMessage;
 use super::genl::{Answer, Genl};
-use super::ioctl::{Device, flows, private, rss, tunables, words};
+use super::ioctl::{IoctlDevice, flows, private, rss, tunables, words};
 use super::message::{self, Reported, Values};
-use super::{SetError, device, irqs, link_modes, queues};
+use super::{device, irqs, link_modes, queues};
 use crate::kernel::Errno;
 use crate::kernel::conf::sysfs::Sysfs;
+use crate::kernel::error::SetError;
 use crate::model::IfName;
 use crate::model::net::link::nic::{NicGroup, NicState, NicValue};
 
 /// Sockets and files of the calling thread's namespace.
-pub(super) struct Reader {
+pub(super) struct NicReader {
     genl: Option<Genl>,
     sysfs: Option<Sysfs>,
 }
 
-impl Reader {
+impl NicReader {
     pub fn open_here() -> Self {
         Self {
             genl: Genl::open_here(),
@@ -37,17 +38,17 @@ impl Reader {
 
     /// All that is set on a device, but for virtual functions; and what of it cannot be read, in words.
     pub fn read(&mut self, dev: &IfName) -> (Option<NicState>, Vec<String>) {
-        let Ok(device) = Device::open(dev) else {
+        let Ok(device) = IoctlDevice::open(dev) else {
             return (None, Vec::new());
         };
-        let mut reading = Reading::new(dev);
+        let mut reading = NicReading::new(dev);
         self.read_messages(&device, &mut reading);
         reading.note(NicGroup::Rss, rss::read(&device));
         reading.note_contexts(rss::contexts(&device));
         reading.note(NicGroup::FlowHash, flows::read_hash(&device));
         reading.note(NicGroup::Tunables, tunables::read(&device));
         reading.note_rules(flows::read_rules(&device));
-        if let Some(files) = device::bus(&device).as_deref().and_then(irqs::Files::of) {
+        if let Some(files) = device::bus(&device).as_deref().and_then(irqs::IrqFiles::of) {
             reading.put(NicGroup::Irqs, irqs::read(&files, dev));
         }
         if let Some(files) = self.sysfs.as_ref().and_then(|all| all.files(dev).ok()) {
@@ -57,7 +58,7 @@ impl Reader {
     }
 
     /// What has messages; where the kernel has not, by ioctl(2).
-    fn read_messages(&mut self, device: &Device<'_>, reading: &mut Reading<'_>) {
+    fn read_messages(&mut self, device: &IoctlDevice<'_>, reading: &mut NicReading<'_>) {
         let mut answers = self.ask(device.name).into_iter();
         let mut next = || answers.next().unwrap_or(Err(Errno::EOPNOTSUPP.into()));
         let features = next().and_then(|answer| Features::of(&answer).ok_or(INVALID));
@@ -71,7 +72,7 @@ impl Reader {
         reading.note(
             NicGroup::Link,
             modes.or_else(|error| {
-                let read = || link_modes::Structure::read(device).map_err(SetError::from);
+                let read = || link_modes::LinkSettings::read(device).map_err(SetError::from);
                 if_absent(error, || Ok(read()?.settings(is_virtual)))
             }),
         );
@@ -115,7 +116,7 @@ fn if_absent<T>(
     }
 }
 
-fn by_ioctl(message: &Message, device: &Device<'_>) -> Result<Reported, Errno> {
+fn by_ioctl(message: &SettingMessage, device: &IoctlDevice<'_>) -> Result<Reported, Errno> {
     match message.structure {
         None => private::read(device),
         Some(structure) => {
@@ -127,13 +128,13 @@ fn by_ioctl(message: &Message, device: &Device<'_>) -> Result<Reported, Errno> {
 }
 
 /// What was read so far.
-struct Reading<'a> {
+struct NicReading<'a> {
     dev: &'a IfName,
     state: NicState,
     unreadable: Vec<String>,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> NicReading<'a> {
     fn new(dev: &'a IfName) -> Self {
         Self {
             dev,
@@ -151,9 +152,9 @@ impl<'a> Reading<'a> {
     fn note(&mut self, group: NicGroup, values: Result<Values, impl Into<SetError>>) {
         match values.map_err(Into::into) {
             Ok(values) => self.put(group, values),
-            // The device has no such settings, or is gone.
+            // The device has no such settings, or is gone. Some drivers have other words for it.
             Err(SetError {
-                errno: Errno::EOPNOTSUPP | Errno::ENODEV,
+                errno: Errno::EOPNOTSUPP | Errno::ENODEV | Errno::EINVAL | Errno::EPROTONOSUPPORT,
                 ..
             }) => {}
             Err(error) => {
@@ -236,7 +237,7 @@ impl<'a> Reading<'a> {
 /// What the answers in datagrams say, whatever was asked, and structures of the same bytes.
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn nic_in(bytes: &[u8], dev: &IfName) -> (NicState, Vec<String>) {
-    let mut reading = Reading::new(dev);
+    let mut reading = NicReading::new(dev);
     for (_, answer) in super::genl::answers_in(bytes) {
         let Ok(answer) = answer else {
             continue;

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::kernel::ethtool::read::Reader;
+use crate::kernel::ethtool::read::NicReader;
 use crate::kernel::ethtool::set;
 use crate::kernel::{Errno, netns};
 use crate::model::IfName;
@@ -28,7 +28,7 @@ fn value<'a>(state: &'a NicState, group: NicGroup, name: &str) -> Option<&'a Nic
 }
 
 fn read(dev: &str) -> NicState {
-    let (state, unreadable) = Reader::open_here().read(&name(dev));
+    let (state, unreadable) = NicReader::open_here().read(&name(dev));
     assert_eq!(unreadable, [""; 0]);
     state.unwrap()
 }
@@ -121,7 +121,10 @@ fn what_is_set_is_read_back_by_both_ways_and_by_ethtool() {
             state.limits[&NicGroup::Channels][&key("rx")],
             NicValue::Number(4)
         );
-        assert_eq!(Reader::without_messages().read(&name("v0")).0, Some(state));
+        assert_eq!(
+            NicReader::without_messages().read(&name("v0")).0,
+            Some(state)
+        );
     });
 }
 
@@ -155,11 +158,11 @@ fn a_refusal_has_the_errno_and_the_kernels_words() {
 fn a_device_without_settings_or_that_is_gone_is_no_failure() {
     netns::in_new(|| {
         run("ip", "link add d0 type ifb");
-        let (state, unreadable) = Reader::open_here().read(&name("d0"));
+        let (state, unreadable) = NicReader::open_here().read(&name("d0"));
         assert_eq!(unreadable, [""; 0]);
         // Only features, which every device has.
         assert!(state.unwrap().settings.len() <= 2);
-        assert_eq!(Reader::open_here().read(&name("d9")), (None, Vec::new()));
+        assert_eq!(NicReader::open_here().read(&name("d9")), (None, Vec::new()));
     })
     .unwrap();
 }

@@ -1,12 +1,13 @@
 //! Sets something on a device.
 
 use super::genl::Genl;
-use super::ioctl::{Device, flows, private, rss, tunables, words};
-use super::{SetError, device, features, irqs, link_modes, message, queues};
+use super::ioctl::{IoctlDevice, flows, private, rss, tunables, words};
+use super::{device, features, irqs, link_modes, message, queues};
 use crate::fault::point;
 use crate::kernel::Errno;
 use crate::kernel::codec::nested::{Nested, set_word};
 use crate::kernel::conf::sysfs::Sysfs;
+use crate::kernel::error::SetError;
 use crate::model::IfName;
 use crate::model::net::link::nic::{NicGroup, NicKey, NicValue};
 
@@ -30,7 +31,7 @@ pub(crate) fn set(
             | NicGroup::Queues
     );
     let size = if is_together { values.len().max(1) } else { 1 };
-    let device = Device::open(dev)?;
+    let device = IoctlDevice::open(dev)?;
     let results = values.chunks(size).map(|some| {
         point("ethtool write").map_err(|error| errno(&error))?;
         set_some(&device, group, some)
@@ -43,7 +44,7 @@ fn errno(error: &std::io::Error) -> Errno {
 }
 
 fn set_some(
-    device: &Device<'_>,
+    device: &IoctlDevice<'_>,
     group: NicGroup,
     values: &[(NicKey, NicValue)],
 ) -> Result<(), SetError> {
@@ -57,13 +58,13 @@ fn set_some(
             flows::write_hash(device, key, letters)
         }
         (NicGroup::Rules, [(key, NicValue::Text(rule))]) => flows::write_rule(device, key, rule),
-        (NicGroup::Queues, [(key, NicValue::Number(number))]) => {
+        (NicGroup::Queues, [(key, value)]) => {
             let sysfs = Sysfs::here().map_err(|error| errno(&error))?;
-            queues::write(&sysfs.files(dev)?, key, *number)
+            queues::write(&sysfs.files(dev)?, key, value)
         }
         (NicGroup::Irqs, [(key, NicValue::Text(list))]) => {
             let bus = device::bus(device);
-            let files = bus.as_deref().and_then(irqs::Files::of);
+            let files = bus.as_deref().and_then(irqs::IrqFiles::of);
             let files = files.ok_or(Errno::ENOENT)?;
             irqs::write(&files, dev, key, list)
         }
@@ -74,7 +75,7 @@ fn set_some(
 
 /// By a message; where the kernel has none, by ioctl(2).
 fn by_message(
-    device: &Device<'_>,
+    device: &IoctlDevice<'_>,
     group: NicGroup,
     values: &[(NicKey, NicValue)],
 ) -> Result<(), SetError> {
@@ -117,13 +118,13 @@ fn send(
 }
 
 fn by_ioctl(
-    device: &Device<'_>,
+    device: &IoctlDevice<'_>,
     group: NicGroup,
     values: &[(NicKey, NicValue)],
 ) -> Result<(), Errno> {
     match (group, values) {
         (NicGroup::Features, values) => features::write(device, values),
-        (NicGroup::Link, values) => link_modes::Structure::read(device)?.write(device, values),
+        (NicGroup::Link, values) => link_modes::LinkSettings::read(device)?.write(device, values),
         (NicGroup::Private, [(key, NicValue::Flag(is_on))]) => private::write(device, key, *is_on),
         _ => {
             let message = message::of(group).ok_or(Errno::EINVAL)?;

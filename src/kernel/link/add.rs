@@ -7,7 +7,7 @@ use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{LinkAttribute, LinkFlags};
 use rtnetlink::{LinkMessageBuilder, LinkUnspec};
 
-use super::kind;
+use super::{data, kind};
 use crate::kernel::codec::text;
 use crate::kernel::{Errno, Request};
 use crate::model::net::link::Queues;
@@ -33,7 +33,12 @@ pub struct Placement<'a> {
 ///
 /// Fails with `EOPNOTSUPP` for kinds that netfix does not create.
 pub fn add(link: &Link, place: Placement<'_>) -> Result<Request, Errno> {
-    let (kind, data) = kind::new_link(&link.kind).ok_or(Errno::EOPNOTSUPP)?;
+    // Some kinds have the parent in their data.
+    let of_data = data::on(&link.kind, place.parent).filter(|_| link.kind.can_be_made());
+    let parent = place.parent.filter(|_| of_data.is_none());
+    let (kind, data) = of_data
+        .or_else(|| kind::new_link(&link.kind))
+        .ok_or(Errno::EOPNOTSUPP)?;
     let mut builder =
         LinkMessageBuilder::<LinkUnspec>::new_with_info_kind(kind).set_info_data(data);
     if let Some(name) = place.name {
@@ -49,7 +54,7 @@ pub fn add(link: &Link, place: Placement<'_>) -> Result<Request, Errno> {
     if let Some(fd) = place.netns {
         builder = builder.setns_by_fd(fd);
     }
-    if let Some(parent) = place.parent {
+    if let Some(parent) = parent {
         builder = builder.link(parent);
     }
     if let Some(Queues { tx, rx }) = link.queues {

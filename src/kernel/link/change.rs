@@ -11,14 +11,14 @@ use netlink_packet_route::link::{
 };
 use rtnetlink::{LinkBond, LinkMessageBuilder, LinkUnspec};
 
-use super::{kind, read};
+use super::{data, kind, read};
 use crate::kernel::codec::text;
 use crate::kernel::link::bond;
 use crate::kernel::{Errno, Error, Request, Socket};
 use crate::model::net::link::bond::{Bond, BondOption};
 use crate::model::net::link::{Flags, OffloadLimit};
 use crate::model::net::raw::RawAttribute;
-use crate::model::{Bytes, IfName, LinkKind, Mac};
+use crate::model::{Bytes, IfName, Link, LinkKind, Mac};
 
 /// `ip link set`: changes the link with that index.
 pub fn set(
@@ -105,6 +105,14 @@ pub fn change_kind(index: u32, kind: &LinkKind) -> Result<Request, Errno> {
     let (kind, data) = kind::change(kind).ok_or(Errno::EOPNOTSUPP)?;
     let builder = LinkMessageBuilder::<LinkUnspec>::new_with_info_kind(kind).index(index);
     Ok(change_data(builder.set_info_data(data)))
+}
+
+/// `ip link change type … dev …`: the lower device of a link that has lost it. Without its present MTU, the kernel would derive one
+/// from the new device; without the rest of its data, it would lose that.
+pub fn change_lower(index: u32, link: &Link, lower: u32) -> Result<Request, Errno> {
+    let (kind, data) = data::on(&link.kind, Some(lower)).ok_or(Errno::EOPNOTSUPP)?;
+    let builder = LinkMessageBuilder::<LinkUnspec>::new_with_info_kind(kind).index(index);
+    Ok(change_data(builder.set_info_data(data).mtu(link.mtu)))
 }
 
 /// `ip link change type bond …`: one option.

@@ -23,8 +23,11 @@ pub(in crate::kernel) fn list() -> RouteNetlinkMessage {
 }
 
 /// Reads one entry of a dump; `None` for what the kernel learnt, and for what refers to a link that is gone. The kernel's own are
-/// among the others.
-pub(in crate::kernel) fn parse(message: &NeighbourMessage, names: &Names) -> Option<FdbEntry> {
+/// among the others. Fails for an entry via a link of another namespace, which has no name here.
+pub(in crate::kernel) fn parse(
+    message: &NeighbourMessage,
+    names: &Names,
+) -> Option<Result<FdbEntry, FdbEntry>> {
     let state = u16::from(message.header.state);
     let flags = message.header.flags.bits();
     let is_kept = state & (FdbEntry::NOARP | FdbEntry::PERMANENT) != 0;
@@ -44,8 +47,10 @@ pub(in crate::kernel) fn parse(message: &NeighbourMessage, names: &Names) -> Opt
         state,
         flags: flags & FdbEntry::SETTABLE,
     };
+    let (mut is_elsewhere, mut via) = (false, None);
     for attribute in &message.attributes {
         match attribute {
+            NeighbourAttribute::LinkNetNsId(_) => is_elsewhere = true,
             NeighbourAttribute::LinkLayerAddress(bytes) => entry.lladdr = Mac::from_slice(bytes)?,
             NeighbourAttribute::Controller(_) => entry.master = true,
             NeighbourAttribute::Vlan(vlan) => entry.vlan = Some(*vlan).filter(|vlan| *vlan != 0),
@@ -53,14 +58,19 @@ pub(in crate::kernel) fn parse(message: &NeighbourMessage, names: &Names) -> Opt
             NeighbourAttribute::Port(port) => entry.port = Some(*port),
             NeighbourAttribute::Vni(vni) => entry.vni = Some(*vni),
             NeighbourAttribute::SourceVni(vni) => entry.source_vni = Some(*vni),
-            NeighbourAttribute::IfIndex(index) => entry.via = Some(names.get(index)?.clone()),
+            NeighbourAttribute::IfIndex(index) => via = Some(index),
             NeighbourAttribute::Other(raw) if raw.kind() == NDA_NH_ID => {
                 entry.nexthop = word(&text::stored(raw).value, 0);
             }
             _ => {}
         }
     }
-    Some(entry)
+    match via {
+        Some(_) if is_elsewhere => return Some(Err(entry)),
+        Some(index) => entry.via = Some(names.get(index)?.clone()),
+        None => {}
+    }
+    Some(Ok(entry))
 }
 
 /// `linux/neighbour.h`.

@@ -7,6 +7,7 @@ use netlink_packet_route::link::{
     LinkLayerType, LinkMessage, LinkMode, LinkXdp, State, XdpAttached,
 };
 
+use super::data::KindData;
 use super::kind;
 use crate::kernel::codec::text;
 use crate::kernel::codec::text::LinkText;
@@ -24,6 +25,8 @@ use crate::model::{IfName, Link, LinkKind, Mac};
 pub(in crate::kernel) struct RawLink {
     pub link: Link,
     pub parent: Option<u32>,
+    /// The attributes of its data with the ifindexes of its lower devices, of which the first is the parent.
+    pub lower: Vec<RawAttribute>,
     pub parent_netns: Option<i32>,
     pub master: Option<u32>,
     pub primary: Option<u32>,
@@ -91,6 +94,7 @@ pub(in crate::kernel) fn parse(message: LinkMessage) -> Option<RawLink> {
     let mut raw = RawLink {
         link,
         parent: None,
+        lower: Vec::new(),
         parent_netns: None,
         master: None,
         primary: None,
@@ -130,12 +134,10 @@ pub(in crate::kernel) fn parse_in_part(message: &[u8]) -> Option<RawLink> {
 }
 
 const IFLA_LINKINFO: u16 = 18;
-const IFLA_INFO_KIND: u16 = 1;
-
 /// The kind of a link whose data cannot be decoded.
 fn kind_alone(infos: &[u8]) -> InfoKind {
     let mut infos = NlasIterator::new(infos).map_while(Result::ok);
-    let kind = infos.find(|info| info.kind() == IFLA_INFO_KIND);
+    let kind = infos.find(|info| info.kind() == text::IFLA_INFO_KIND);
     let kind = kind.and_then(|kind| InfoKind::parse(&kind).ok());
     kind.unwrap_or_else(|| InfoKind::Other("unknown".to_owned()))
 }
@@ -221,9 +223,11 @@ impl RawLink {
     fn take_infos(&mut self, infos: Vec<LinkInfo>) {
         for info in infos {
             let kind = match info {
-                LinkInfo::Kind(kind) => Ok(LinkKind::Other {
-                    driver: kind.to_string(),
-                }),
+                LinkInfo::Kind(kind) => Ok(LinkKind::other(kind.to_string())),
+                LinkInfo::Other(raw) if text::is(&raw, text::IFLA_INFO_DATA) => {
+                    self.take_data(&text::stored(&raw).value);
+                    continue;
+                }
                 LinkInfo::Data(InfoData::Bond(infos)) => {
                     let (parsed, primary) = bond::parse(&infos);
                     self.primary = primary;
@@ -252,6 +256,26 @@ impl RawLink {
                 Err(flaw) => self.flaws.push(flaw),
             }
         }
+    }
+}
+
+impl RawLink {
+    /// The data of a kind that netfix stores as bytes.
+    fn take_data(&mut self, bytes: &[u8]) {
+        let Some(lower) = self.link.kind.lower() else {
+            return;
+        };
+        let Some(read) = KindData::parse(bytes, lower) else {
+            let flaw = format!(
+                "the data of its kind, {} bytes, cannot be read",
+                bytes.len()
+            );
+            return self.flaws.push(flaw);
+        };
+        if let LinkKind::Other { data, .. } = &mut self.link.kind {
+            *data = read.rest;
+        }
+        self.lower = read.lower;
     }
 }
 
@@ -293,7 +317,8 @@ mod tests {
 
     const IFLA_MTU: u16 = 4;
     const IFLA_LINK: u16 = 5;
-    const IFLA_INFO_DATA: u16 = 2;
+    const IFLA_INFO_DATA: u16 = text::IFLA_INFO_DATA;
+    const IFLA_INFO_KIND: u16 = text::IFLA_INFO_KIND;
     const IFLA_MACVLAN_MODE: u16 = 1;
 
     fn attributes(all: &[(u16, &[u8])]) -> Vec<u8> {

@@ -1,9 +1,10 @@
 //! Links that refer to others by ifindex get their names.
 
-use super::RawLink;
+use super::{RawLink, data};
 use crate::kernel::dump::{HostView, Names};
 use crate::kernel::ethtool;
 use crate::kernel::netns::nsid::HostId;
+use crate::model::net::raw::RawAttribute;
 use crate::model::{Link, LinkKind, Parent};
 
 /// Kinds whose `IFLA_LINK` is their peer, not their parent.
@@ -14,17 +15,23 @@ pub(in crate::kernel) fn resolve(raw: RawLink, names: &Names, host: Option<HostV
     let RawLink {
         mut link,
         parent,
+        lower,
         parent_netns,
         master,
         primary,
         has_hardware,
         flaws: _,
     } = raw;
-    let lower = parent.map(|index| find_parent(index, parent_netns, names, host));
-    if PAIRS.contains(&link.kind.name()) {
-        link.peer = lower;
+    let find = |index| find_parent(index, parent_netns, names, host);
+    if link.kind.lower().is_some() {
+        on_lower(&mut link, lower, find);
     } else {
-        link.parent = lower;
+        let found = parent.map(|index| find(index).unwrap_or(Parent::Elsewhere));
+        if PAIRS.contains(&link.kind.name()) {
+            link.peer = found;
+        } else {
+            link.parent = found;
+        }
     }
     link.master = master.and_then(|index| names.get(&index).cloned());
     if let LinkKind::Bond(bond) = &mut link.kind {
@@ -36,12 +43,39 @@ pub(in crate::kernel) fn resolve(raw: RawLink, names: &Names, host: Option<HostV
     link
 }
 
+/// The parent of a link that has it in its data. An attribute stays there whose device is gone.
+fn on_lower(
+    link: &mut Link,
+    lower: Vec<RawAttribute>,
+    find: impl Fn(u32) -> Result<Parent, Unfound>,
+) {
+    for raw in lower {
+        match data::index(&raw).map(&find) {
+            Some(Ok(parent)) => drop(link.parent.get_or_insert(parent)),
+            Some(Err(Unfound::Elsewhere)) => link.parent = Some(Parent::Elsewhere),
+            Some(Err(Unfound::Gone)) | None => {
+                if let LinkKind::Other { data, .. } = &mut link.kind {
+                    data.push(raw);
+                }
+            }
+        }
+    }
+}
+
+/// Why a link has no parent by its ifindex.
+enum Unfound {
+    /// Its namespace is known, and does not have it.
+    Gone,
+    /// It is in another namespace.
+    Elsewhere,
+}
+
 fn find_parent(
     index: u32,
     netns: Option<i32>,
     names: &Names,
     host: Option<HostView<'_>>,
-) -> Parent {
+) -> Result<Parent, Unfound> {
     let own = || names.get(&index).cloned().map(Parent::Own);
     let of_host = || {
         host.and_then(|host| host.names.get(&index).cloned())
@@ -52,7 +86,7 @@ fn find_parent(
         (None, Some(HostId::Unsupported)) => of_host().or_else(own),
         (None, _) => own(),
         (Some(id), Some(HostId::Known(host_id))) if id == host_id => of_host(),
-        _ => None,
+        _ => return Err(Unfound::Elsewhere),
     };
-    found.unwrap_or(Parent::Elsewhere)
+    found.ok_or(Unfound::Gone)
 }

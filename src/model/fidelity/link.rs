@@ -3,8 +3,8 @@
 use super::attribute::Treatment::{Named, NotRead, Restored, SentBack, State, Used};
 use super::attribute::{AttributeTable, row};
 
-const VIRTUAL_FUNCTIONS: &str =
-    "the operator of virtual functions makes them again and configures them";
+const PORT_PROFILES: &str =
+    "a profile of a switch (802.1Qbg): its daemon associates the port again";
 
 /// `IFLA_*`.
 pub const LINK: AttributeTable = AttributeTable {
@@ -28,10 +28,10 @@ pub const LINK: AttributeTable = AttributeTable {
         row(18, "IFLA_LINKINFO", Restored, "links"),
         row(20, "IFLA_IFALIAS", Restored, "links, bytes"),
         row(21, "IFLA_NUM_VF", State, ""),
-        row(22, "IFLA_VFINFO_LIST", NotRead(VIRTUAL_FUNCTIONS), ""),
+        row(22, "IFLA_VFINFO_LIST", Restored, "sriov"),
         row(23, "IFLA_STATS64", State, ""),
-        row(24, "IFLA_VF_PORTS", NotRead(VIRTUAL_FUNCTIONS), ""),
-        row(25, "IFLA_PORT_SELF", NotRead(VIRTUAL_FUNCTIONS), ""),
+        row(24, "IFLA_VF_PORTS", NotRead(PORT_PROFILES), ""),
+        row(25, "IFLA_PORT_SELF", NotRead(PORT_PROFILES), ""),
         row(26, "IFLA_AF_SPEC", Restored, "sysctls"),
         row(27, "IFLA_GROUP", Restored, "links"),
         row(30, "IFLA_PROMISCUITY", State, ""),

@@ -6,20 +6,24 @@ mod link;
 mod nic;
 mod other;
 mod route;
+mod tunnel;
 
 pub use attribute::{Attribute, AttributeTable, Treatment};
 pub use link::{BOND, BOND_PORT, BRIDGE_PORT, INET6, IPVLAN, LINK, LINK_INFO, MACVLAN, VLAN};
 pub use nic::NIC;
 pub use other::{ADDRESS, NEIGHBOUR, NEXTHOP, RESILIENT, RULE, TRAFFIC};
 pub use route::{HOP, METRIC, ROUTE};
+pub use tunnel::{TUNNEL, VXLAN};
 
 /// Every table.
-pub const TABLES: [&AttributeTable; 19] = [
+pub const TABLES: [&AttributeTable; 21] = [
     &LINK,
     &LINK_INFO,
     &MACVLAN,
     &IPVLAN,
     &VLAN,
+    &VXLAN,
+    &TUNNEL,
     &BOND,
     &BOND_PORT,
     &BRIDGE_PORT,

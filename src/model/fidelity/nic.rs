@@ -29,7 +29,12 @@ pub const NIC: AttributeTable = AttributeTable {
         ),
         row(9, "ethtool -X context", Named, "kernel/ethtool/fakes").since("4.18"),
         row(10, "ethtool -N rx-flow-hash", Restored, "nic-settings"),
-        row(11, "ethtool -N flow-type", Restored, "kernel/ethtool/fakes"),
+        row(
+            11,
+            "ethtool -N flow-type",
+            Restored,
+            "kernel/ethtool/ioctl/flows",
+        ),
         row(12, "ethtool --set-eee", Restored, "kernel/ethtool/fakes"),
         row(13, "ethtool --set-fec", Restored, "nic-refused").since("4.14"),
         row(
@@ -51,7 +56,7 @@ pub const NIC: AttributeTable = AttributeTable {
             19,
             "ethtool --set-tunable, --set-phy-tunable",
             Restored,
-            "kernel/ethtool/fakes",
+            "kernel/ethtool/ioctl/tunables",
         ),
         row(
             20,

@@ -129,23 +129,22 @@ pub fn devices(stack: &[StackLink]) -> impl Iterator<Item = &IfName> {
 }
 
 /// The host's devices: those of hardware, and what the links that netfix can make stand on.
+#[must_use]
 pub fn devices_of(host: &NetState) -> BTreeSet<IfName> {
-    let mut devices = BTreeSet::new();
-    for link in &host.links {
-        match &link.kind {
-            LinkKind::Physical => {
-                devices.insert(link.name.clone());
-            }
-            kind if kind.can_be_made() => {
-                let under = from(&link.name, host);
-                let bottoms = bottoms(&under).filter_map(|bottom| host.link(&bottom.name));
-                let given = bottoms.filter(|bottom| !bottom.kind.can_be_made());
-                devices.extend(given.map(|bottom| bottom.name.clone()));
-            }
-            _ => {}
-        }
+    let (mut stack, mut seen) = (Vec::new(), BTreeSet::new());
+    for link in host.links.iter().filter(|link| link.kind.can_be_made()) {
+        descend(&link.name, host, &mut seen, &mut stack);
     }
-    devices
+    let bottoms = devices(&stack).filter_map(|name| host.link(name));
+    let given = bottoms.filter(|link| !link.kind.can_be_made());
+    let physical = host
+        .links
+        .iter()
+        .filter(|link| link.kind == LinkKind::Physical);
+    given
+        .chain(physical)
+        .map(|link| link.name.clone())
+        .collect()
 }
 
 /// A node state from stacks alone: links without addresses, routes and settings.
@@ -163,9 +162,7 @@ pub(crate) fn as_state<'a>(
         let kind = match (&entry.vlan, entry.kind.as_str()) {
             (Some(vlan), _) => LinkKind::Vlan(vlan.clone()),
             (None, "physical") => LinkKind::Physical,
-            (None, driver) => LinkKind::Other {
-                driver: driver.to_owned(),
-            },
+            (None, driver) => LinkKind::other(driver),
         };
         let now = host.link(&entry.name);
         let mut link = Link::plain(entry.name.clone(), kind);

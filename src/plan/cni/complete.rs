@@ -229,9 +229,7 @@ fn plain(attachment: &Attachment) -> Link {
             ..Macvlan::plain(mode.unwrap_or(MacvlanMode::Bridge))
         }),
         Made::Vlan(id) => LinkKind::Vlan(Vlan::plain(*id)),
-        Made::Other(driver) => LinkKind::Other {
-            driver: driver.clone(),
-        },
+        Made::Other(driver) => LinkKind::other(driver),
     };
     let mut link = Link::plain(attachment.ifname.clone(), kind);
     link.mac = attachment.mac.or(attachment.spare_mac);

@@ -1,8 +1,9 @@
 //! The steps from a link's present state to its stored one, without its creation.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use super::ipv6::{self, ADDR_GEN_MODE, DISABLE_IPV6};
+use super::ipv6::{self, ADDR_GEN_MODE, DISABLE_IPV6, IPV6_MTU};
 use crate::model::net::link::Flags;
 use crate::model::net::link::sysctl::{Folder, SysctlKey};
 use crate::model::problem::ConflictCause;
@@ -40,7 +41,7 @@ pub(crate) fn attributes(
     {
         set(Change::Mac(mac), now.mac.map(|mac| mac.to_string()));
     }
-    if wanted.mtu != now.mtu && decides_mtu(wanted, now, state, present) {
+    if wanted.mtu != now.mtu && decides_mtu(wanted, now, state) {
         set(Change::Mtu(wanted.mtu), Some(now.mtu.to_string()));
     }
     if wanted.broadcast != now.broadcast {
@@ -87,15 +88,24 @@ fn lacking<T: Clone + PartialEq>(wanted: &[T], now: &[T]) -> Vec<T> {
     missing.cloned().collect()
 }
 
-/// Whether its MTU is its own: a bond gives its own one to a port, once, and a bridge has that of a port until one is set.
-pub(super) fn decides_mtu(
-    wanted: &Link,
-    now: &Link,
-    state: &Indexed<'_>,
-    present: &Indexed<'_>,
-) -> bool {
-    let is_given = now.master != wanted.master && is_bond_port(wanted, state);
-    !is_given && !follows_ports(now, present, |port| Some(port.mtu))
+/// Whether its MTU is its own: a bond gives its own one to a port, once.
+pub(super) fn decides_mtu(wanted: &Link, now: &Link, state: &Indexed<'_>) -> bool {
+    now.master == wanted.master || !is_bond_port(wanted, state)
+}
+
+/// The link as it is to be: a bridge whose MTU is that of a port keeps it, with what IPv6 derives from it.
+pub(super) fn target<'w>(wanted: &'w Link, now: &Link, present: &Indexed<'_>) -> Cow<'w, Link> {
+    if wanted.mtu == now.mtu || !follows_ports(now, present, |port| Some(port.mtu)) {
+        return Cow::Borrowed(wanted);
+    }
+    let mut target = wanted.clone();
+    target.mtu = now.mtu;
+    if let Some(mtu) = target.sysctls.ipv6.get_mut(&IPV6_MTU)
+        && *mtu == i64::from(wanted.mtu)
+    {
+        *mtu = now.mtu.into();
+    }
+    Cow::Owned(target)
 }
 
 /// Whether a bridge has the lowest of a number of its ports, or no port, and so does not keep a number of its own: it would keep one

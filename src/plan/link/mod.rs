@@ -4,6 +4,7 @@ mod bond;
 pub(crate) mod diff;
 mod fdb;
 pub(crate) mod ipv6;
+pub(super) mod lower;
 pub(crate) mod nic;
 pub(crate) mod port;
 pub(crate) mod sriov;
@@ -87,11 +88,12 @@ impl<'a> LinkPlanner<'a> {
     pub(super) fn settle(&mut self, wanted: &Link, now: &Link, ports: Option<&HostLinks>) {
         let (state, present) = (&self.wanted, &self.now);
         let plan = &mut self.plan;
+        let wanted = &*diff::target(wanted, now, present);
         // Before all else: many drivers reset the link, and some their limits of the MTU.
         nic::steps(wanted, now, &self.observed, plan);
         // The MTU comes before the sysctls: with a large enough one, a link gets IPv6 and the settings of a new link.
         diff::attributes(wanted, now, state, present, plan);
-        let now = &*if diff::decides_mtu(wanted, now, state, present) {
+        let now = &*if diff::decides_mtu(wanted, now, state) {
             ipv6::with_new_mtu(wanted, now, self.observed.new_link, plan)
         } else {
             Cow::Borrowed(now)

@@ -135,7 +135,7 @@ impl Differences {
             }
             return;
         }
-        if now.is_none() && !is_absent_by_default(group) {
+        if now.is_none() && !is_absent_by_default(&state.settings, group) {
             let then = value.clone();
             let object = setting(dev, group, key);
             self.problems.push(match value {
@@ -161,8 +161,10 @@ fn value_of<'a>(settings: &'a NicSettings, group: NicGroup, key: &NicKey) -> Opt
 }
 
 /// Whether only what is not the default is recorded and read.
-fn is_absent_by_default(group: NicGroup) -> bool {
-    group == NicGroup::Link || group.needs_carrier()
+fn is_absent_by_default(settings: &NicSettings, group: NicGroup) -> bool {
+    // Without a mode the kernel reports only the rest of it (`fec_fill_reply` in net/ethtool/fec.c).
+    let has_fec = || group == NicGroup::Fec && settings.contains_key(&group);
+    group == NicGroup::Link || group.needs_carrier() || has_fec()
 }
 
 /// Whether the driver chooses this value itself: how long interrupts wait, while that is adaptive.

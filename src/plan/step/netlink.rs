@@ -10,7 +10,7 @@ use crate::model::net::link::{Flags, OffloadLimit};
 use crate::model::net::raw::RawAttribute;
 use crate::model::net::route::Position;
 use crate::model::{
-    Address, Bytes, IfName, LinkKind, Mac, Neighbour, Nexthop, Route, Rule, TrafficObject,
+    Address, Bytes, IfName, Link, LinkKind, Mac, Neighbour, Nexthop, Route, Rule, TrafficObject,
 };
 
 /// A change of one object, by netlink.
@@ -193,6 +193,13 @@ pub enum Change {
     Token(Ipv6Addr),
     /// The data of its kind that the kernel can change.
     Kind(LinkKind),
+    /// The lower device of a link that has lost it, which keeps all else.
+    Lower {
+        /// The link as it is.
+        link: Box<Link>,
+        /// The device.
+        parent: IfName,
+    },
     /// A numeric option of a bond.
     BondOption(BondOption, u32),
     /// The list-like options of a bond.

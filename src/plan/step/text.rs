@@ -156,6 +156,7 @@ impl fmt::Display for Change {
             Self::Dormant => f.write_str("mode dormant"),
             Self::Token(token) => write!(f, "token {token}"),
             Self::Kind(kind) => describe_kind(f, kind),
+            Self::Lower { link, parent } => write!(f, "type {} dev {parent}", link.kind.name()),
             Self::BondOption(option, value) => write!(f, "type bond {option} {value}"),
             Self::BondLists(_) => {
                 f.write_str("type bond arp_ip_target, ns_ip6_target, ad_actor_system")

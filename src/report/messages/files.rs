@@ -101,6 +101,11 @@ sentences! {
         HostLinkDown => "is down under stored checkpoints: netfix keeps the good state of the host",
         OnThirdNamespace => "is on a link of a third namespace: a restore could not recreate it",
         KindCannotBeMade => "is of a kind that netfix cannot create: a restore could not recreate it",
+        KeysCannotBeRead => "has keys that the kernel does not show: a restore could not recreate it. After a restore, let its owner \
+            (such as wpa_supplicant) create it again",
+        LowerCannotBeSet => "stays when its lower device is lost, and netfix cannot attach it to the new one. After a restore, delete \
+            and add it",
+        LowerIsGone => "its lower device is gone: it sends nothing. Delete and add it",
         TrafficCannotBeRestored { what } => "has {what}: a restore could not recreate that. After a restore, configure it again \
             with tc(8)",
         ProgramCannotBeRestored { what } => "has {what}: a restore cannot load programs. After a restore, let its owner (such as \

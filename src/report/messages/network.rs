@@ -25,6 +25,10 @@ sentences! {
         OtherFunctionDriver { index, now, then } => "virtual function {index} has the driver {now} now, {then} in the checkpoint. It is \
             in use, so netfix does not change that",
         KindMissing { kind } => "is missing, and netfix cannot create links of kind {kind}",
+        LowerMissing { parent } => "sends nothing: its lower device {parent} is missing",
+        LowerLost { parent: Some(parent) } => "has lost its lower device {parent}, and netfix cannot attach it to the new one. Delete \
+            and add it",
+        LowerLost { parent: None } => "has lost its lower device, and netfix cannot attach it again. Delete and add it",
         NotTakenBack { master } => "is not a port of {master} yet: ovs-vswitchd takes it back, netfix does not",
         MasterLost { master } => "was a port of {master}, and netfix cannot give it its former place there",
         QdiscLost { now, then } => "has qdisc {now} now; netfix cannot restore its qdisc {then}",

@@ -113,7 +113,7 @@ fn host(document: &Document) -> String {
     } else {
         "host"
     };
-    let words = match document.node.state {
+    let words = match &document.node.state {
         Some(State::Restored) => format!("{host} restored in {}", steps()),
         Some(State::Partial) => format!("{host} partly restored in {}", steps()),
         Some(State::Failed) => format!("{host} not restored"),
@@ -136,6 +136,7 @@ fn host(document: &Document) -> String {
     };
     match missing.len() {
         0 => format!("{words}; "),
+        _ if document.node.state == Some(State::Failed) => format!("{words} ({named}{more}); "),
         some => format!("{words}, {some} not ({named}{more}); "),
     }
 }

@@ -154,6 +154,18 @@ fn traffic(link: &Link) -> Vec<String> {
     objects.chain(lost).collect()
 }
 
+/// What is set on a NIC.
+fn nic(link: &Link) -> Vec<String> {
+    let groups = link.nic.iter().flat_map(|nic| &nic.settings);
+    let settings = groups.flat_map(|(group, values)| {
+        let dev = &link.name;
+        let group = group.as_str();
+        let values = values.iter();
+        values.map(move |(key, value)| format!("{dev} {group} {key} {}", value.short()))
+    });
+    settings.collect()
+}
+
 fn contents(state: &NetState) -> Facts {
     fn each<T: ToString>(
         about: &'static str,
@@ -169,6 +181,7 @@ fn contents(state: &NetState) -> Facts {
     let traffic = state.links.iter().flat_map(traffic);
     each("link", links)
         .chain(each("traffic", traffic))
+        .chain(each("nic", state.links.iter().flat_map(nic)))
         .chain(each("address", state.addresses.iter()))
         .chain(each("route", state.routes.iter()))
         .chain(each("rule", rules))

@@ -59,3 +59,55 @@ fn of(steps: &[Step]) -> impl Iterator<Item = &NicStep> {
         _ => None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Errno;
+    use crate::model::net::link::nic::{NicGroup, NicValue};
+
+    fn step(group: NicGroup, key: &str, value: u64) -> NicStep {
+        NicStep {
+            dev: "eth0".parse().unwrap(),
+            group,
+            key: key.to_owned().try_into().unwrap(),
+            value: NicValue::Number(value),
+            now: Some(NicValue::Number(256)),
+            limit: Some(NicValue::Number(1024)),
+        }
+    }
+
+    #[test]
+    fn each_setting_that_is_not_back_is_one_problem_with_the_words_of_the_kernel() {
+        let (rx, tx) = (
+            step(NicGroup::Rings, "rx", 4096),
+            step(NicGroup::Rings, "tx", 512),
+        );
+        let plan = Plan {
+            steps: vec![rx.clone().into(), tx.into()],
+            later: vec![
+                step(NicGroup::Rss, "table", 1).into(),
+                step(NicGroup::FlowHash, "udp4", 1).into(),
+            ],
+            ..Plan::default()
+        };
+        let failed = FailedStep {
+            step: rx.into(),
+            error: Error::Refused {
+                errno: Errno::EINVAL,
+                words: "requested ring size exceeds maximum".to_owned(),
+            },
+        };
+        let problems = remaining(&plan, &[failed]);
+        let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            lines,
+            [
+                "no-carrier: nic eth0: must wait for carrier. Run `netfix restore` again when the link has it",
+                "setting-refused: nic eth0 rings rx: was 4096, is 256, at most 1024: the driver refused it: requested \
+                    ring size exceeds maximum (EINVAL: Invalid argument)",
+                "setting-refused: nic eth0 rings tx: was 512, is 256, at most 1024: the driver accepted it, but did not set it",
+            ]
+        );
+    }
+}

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use crate::inventory::observe::Host;
-use crate::kernel::Error;
-use crate::managers::settings::{Groups, of_link_file, of_tuned};
+use crate::kernel::{Error, udev};
+use crate::managers::settings::{Groups, of_link_files, of_tuned};
 use crate::matching::host_baseline::HostBaseline;
 use crate::model::manager::SettingOwner;
 use crate::model::net::link::nic::NicGroup;
@@ -69,7 +69,11 @@ pub(super) fn findings(
     for (dev, group) in set {
         let index = host.state.link(dev).map_or(0, |link| link.index);
         let profile = (SettingOwner::NetworkManager, of_profile(dev));
-        let owners = [of_link_file(index), tuned.clone(), Some(profile)];
+        let owners = [
+            of_link_files(udev::link_files(index)),
+            tuned.clone(),
+            Some(profile),
+        ];
         for (owner, groups) in owners.into_iter().flatten() {
             if groups.contains(&group) {
                 let object = format!("nic {dev} {}", group.as_str());

@@ -128,15 +128,15 @@ pub(super) fn for_functions(
     limit: WaitLimit<'_>,
 ) -> Result<(), Error> {
     let udev_runs = udev::is_running();
-    let is_ready = |host: &Host, one: &Hardware| match recognised(host, one) {
-        Some(link) => !udev_runs || udev::has_finished(link.index),
-        None => {
-            let now = one.function.as_ref().and_then(|function| {
-                let sriov = sriov::of_device(function, &host.state.links)?;
-                sriov.function(function.index)
-            });
-            now.is_none_or(|now| now.driver.is_none())
+    let is_ready = |host: &Host, one: &Hardware| {
+        if let Some(link) = recognised(host, one) {
+            return !udev_runs || udev::has_finished(link.index);
         }
+        let now = one.function.as_ref().and_then(|function| {
+            let sriov = sriov::of_device(function, &host.state.links)?;
+            sriov.function(function.index)
+        });
+        now.is_none_or(|now| now.driver.is_none())
     };
     limit.of(UDEV_LIMIT).wait(|| {
         host.refresh()?;

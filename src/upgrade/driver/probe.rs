@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::inventory::nics;
 use crate::model::net::nic;
-use crate::model::problem::WindowCause;
+use crate::model::problem::{Object, WindowCause};
 use crate::model::window::PhaseName;
 use crate::model::{IfName, Problem, Window};
 use crate::upgrade::driver::Driver;
@@ -49,7 +49,7 @@ fn absent(window: &Window, known: &BTreeSet<IfName>, problems: &WindowProblems) 
     let may_be_taken = window.phase() == Some(PhaseName::RebuildCheck);
     let is_named = |name: &IfName| {
         let mut found = problems.of(Area::Network);
-        found.any(|problem| problem.is_error() && problem.object.to_string() == name.to_string())
+        found.any(|problem| problem.is_error() && problem.object == Object::from(name))
     };
     let absent = nic::absent(window.nics.as_deref()).into_iter();
     absent

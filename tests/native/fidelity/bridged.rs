@@ -34,7 +34,8 @@ fn added(ns: &Namespace, port: &str) -> Vec<String> {
         let text = bridge(ns, words);
         let own = text.lines().filter(|line| {
             let is_of_port = line.split_whitespace().any(|word| word == port);
-            let is_added = line.contains("static") || (line.contains("grp") && line.contains("permanent"));
+            let is_added =
+                line.contains("static") || (line.contains("grp") && line.contains("permanent"));
             is_of_port && is_added
         });
         lines.extend(own.map(str::to_owned));
@@ -74,7 +75,9 @@ fn an_entry_that_was_deleted_is_added_again_and_one_that_was_added_stays() {
     bridge(&pod.ns, "fdb del 02:00:00:00:00:99 dev eth0 master");
     bridge(&pod.ns, "mdb del dev br0 port eth0 grp 239.1.1.1 permanent");
     bridge(&pod.ns, "fdb add 02:00:00:00:00:97 dev eth0 master static");
-    node.netfix("diff").exits(3).stdout_has(&["02:00:00:00:00:99", "239.1.1.1"]);
+    node.netfix("diff")
+        .exits(3)
+        .stdout_has(&["02:00:00:00:00:99", "239.1.1.1"]);
     node.restore();
     let mut now = added(&pod.ns, "eth0");
     now.retain(|line| !line.contains("02:00:00:00:00:97"));

@@ -13,6 +13,7 @@ mod routes;
 mod rules;
 mod shared;
 mod sysfs;
+mod tunnels;
 
 use crate::common::{Node, Pod};
 

@@ -79,10 +79,12 @@ impl Kernel {
             pvid: true,
             untagged: true,
         });
-        self.link_mut(port)?.vlans = Some(given.into_iter().collect());
-        let bridge = self.link_mut(bridge)?;
-        bridge.mac = bridge.mac.filter(|mac| *mac != Mac([0; 6])).or(mac);
-        Ok(())
+        self.link_mut(port)?.vlans = given.map(|given| vec![given]);
+        let has_mac = self.link(bridge)?.mac.is_some_and(|mac| mac != Mac([0; 6]));
+        match mac.filter(|_| !has_mac) {
+            Some(mac) => self.mac_is_now(bridge, mac),
+            None => Ok(()),
+        }
     }
 
     pub(super) fn bond_mut(&mut self, dev: &IfName) -> Result<&mut Bond, Errno> {

@@ -3,6 +3,7 @@
 use netfix::model::net::link::port::PortVlans;
 use netfix::model::net::link::sysfs::SysfsSettings;
 use netfix::model::net::link::{Flags, Hardware, MacvlanMode, Vlan};
+use netfix::model::net::raw::RawAttribute;
 use netfix::model::{Bytes, IfName, Link, LinkKind, Mac, NetState, Parent, Traffic};
 use netfix::plan::Change;
 
@@ -12,6 +13,14 @@ use super::{Errno, Kernel, bond};
 
 /// `VLAN_FLAG_LOOSE_BINDING`.
 const LOOSE_BINDING: u32 = 4;
+
+/// Whether a link stays without its lower device, with its ifindex (`IFLA_GRE_LINK` and its like).
+pub(super) fn stays(link: &Link) -> bool {
+    matches!(
+        link.kind.name(),
+        "gre" | "ipip" | "sit" | "ip6tnl" | "vti" | "xfrm"
+    )
+}
 
 impl Kernel {
     pub(super) fn add_link(&mut self, wanted: &Link) -> Result<(), Errno> {
@@ -38,6 +47,7 @@ impl Kernel {
                 wanted.kind.clone()
             }
             LinkKind::Bond(bond) => LinkKind::Bond(bond::fresh(bond)),
+            kind if wanted.can_be_made() => kind.clone(),
             _ => return Err(Errno::EOPNOTSUPP),
         };
         let mut sysctls = self.new_link.clone();
@@ -99,7 +109,20 @@ impl Kernel {
 
     /// Deletes a link and everything on it.
     pub fn delete_link(&mut self, name: &IfName) {
-        let stands_on = |link: &&Link| link.parent == Some(Parent::Own(name.clone()));
+        let on_it = Some(Parent::Own(name.clone()));
+        let index = self.state.link(name).map_or(0, |link| link.index);
+        let mut links = self.state.links.iter_mut();
+        for tunnel in links
+            .by_ref()
+            .filter(|link| link.parent == on_it && stays(link))
+        {
+            tunnel.parent = None;
+            if let LinkKind::Other { data, .. } = &mut tunnel.kind {
+                let value = index.to_ne_bytes().to_vec();
+                data.push(RawAttribute { number: 1, value });
+            }
+        }
+        let stands_on = |link: &&Link| link.parent == on_it;
         let upper: Vec<IfName> = self
             .state
             .links
@@ -270,6 +293,18 @@ impl Kernel {
                 }
                 _ => return Err(Errno::EOPNOTSUPP),
             },
+            Change::Lower { link, parent } => {
+                self.link(parent)?;
+                let tunnel = self.link_mut(dev)?;
+                tunnel.parent = Some(Parent::Own(parent.clone()));
+                if let LinkKind::Other { driver, data } = &link.kind {
+                    let mut data = data.clone();
+                    // `IFLA_GRE_LINK`, `IFLA_IPTUN_LINK`, `IFLA_VTI_LINK`.
+                    data.retain(|raw| raw.number != 1);
+                    let driver = driver.clone();
+                    tunnel.kind = LinkKind::Other { driver, data };
+                }
+            }
             Change::AddrGenMode(mode) => self.set_addr_gen_mode(dev, *mode)?,
         }
         Ok(())

@@ -4,6 +4,7 @@ use netfix::model::net::link::settings::Settings;
 use netfix::model::net::link::sysctl::SysctlKey;
 use netfix::model::{IfName, Link, LinkKind, Parent, Route};
 
+use super::link::stays;
 use super::{Errno, Kernel};
 
 pub(super) const IPV6_MTU: SysctlKey = SysctlKey::known("mtu");
@@ -26,8 +27,9 @@ impl Kernel {
         self.link_mut(dev)?.mtu = mtu;
         self.ipv6_follows_mtu(dev, mtu)?;
         // Links on it go down with it, but not up.
-        let is_pulled =
-            |link: &&Link| link.parent == Some(Parent::Own(dev.clone())) && link.mtu > mtu;
+        let is_pulled = |link: &&Link| {
+            link.parent == Some(Parent::Own(dev.clone())) && link.mtu > mtu && !stays(link)
+        };
         let pulled: Vec<IfName> = self
             .state
             .links

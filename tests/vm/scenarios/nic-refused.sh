@@ -9,7 +9,7 @@
 set_simulated() {
     ethtool -L "$NIC" combined 2
     ethtool -G "$NIC" rx 4096 tx 512
-    ethtool -C "$NIC" rx-usecs 40 tx-usecs 30 rx-frames 7 adaptive-rx on
+    ethtool -C "$NIC" rx-usecs 40 tx-usecs 30 rx-frames 7
     ethtool -A "$NIC" rx on tx on
     ethtool --set-fec "$NIC" encoding rs
     ethtool -K "$NIC" hw-tc-offload on

@@ -69,4 +69,4 @@ problem setting-differs "$NIC"
 problem parent-missing "$host_vf"
 through_function pod4 203.0.113.1 || fail "the pod with the function does not reach its gateway"
 [ "$(cat "/sys/class/net/$NIC/device/sriov_numvfs")" = 1 ] || fail "netfix changed the number"
-all_answer
+pods_answer pod1 pod2 pod3

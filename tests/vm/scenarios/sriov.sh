@@ -48,7 +48,7 @@ printed 'vf 0 mac 02:11:22:33:44:50'
 expect_exit 0 nf restore --wait 20s
 capture_nics "$WORK/after" "$NIC"
 same_nics "$WORK/before" "$WORK/after" "$NIC"
-all_answer
+pods_answer pod1 pod2 pod3
 through_function pod4 203.0.113.1 || fail "the pod with the function does not reach its gateway"
 [ "$(function_name "$NIC" 1)" = "$host_vf" ] || fail "the host's function has another name"
 ip -br addr show "$host_vf" | grep -q 198.51.100.5 || fail "the host's function has no address"
@@ -58,8 +58,8 @@ printed 'nothing to do'
 expect_exit 0 nf diff
 
 step "a window names the pod, and brings it back"
-expect_exit 0 nf upgrade --dry-run -- bash -c 'modprobe -r igbvf igb; modprobe igb'
+expect_exit 0 nf upgrade --dry-run -- bash -c 'modprobe -r igbvf igb; modprobe -a igb igbvf'
 printed 'pod4'
-expect_exit 0 nf upgrade --foreground --yes --settle 2s -- bash -c 'modprobe -r igbvf igb; modprobe igb'
+expect_exit 0 nf upgrade --foreground --yes --settle 2s -- bash -c 'modprobe -r igbvf igb; modprobe -a igb igbvf'
 printed '4 of 4'
 through_function pod4 203.0.113.1 || fail "the pod with the function does not reach its gateway"

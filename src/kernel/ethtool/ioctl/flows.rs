@@ -2,7 +2,7 @@
 
 use crate::kernel::Errno;
 use crate::kernel::codec::nested::{set_word, word};
-use crate::kernel::ethtool::ioctl::{Device, words};
+use crate::kernel::ethtool::ioctl::{IoctlDevice, words};
 use crate::kernel::ethtool::message::{Values, key};
 use crate::model::net::link::nic::{NicKey, NicValue};
 use crate::model::text::{from_hex, to_hex};
@@ -52,7 +52,7 @@ impl Classifier {
     const LOCATIONS: usize = 188;
     const LENGTH: usize = 192;
 
-    pub(super) fn query(device: &Device<'_>, command: u32, flow: u32) -> Result<Self, Errno> {
+    pub(super) fn query(device: &IoctlDevice<'_>, command: u32, flow: u32) -> Result<Self, Errno> {
         device.call(&Self::new(command, flow).0).map(Self)
     }
 
@@ -76,7 +76,7 @@ impl Classifier {
 }
 
 /// What decides for each flow type, by letters such as `sdfn`.
-pub(in crate::kernel::ethtool) fn read_hash(device: &Device<'_>) -> Result<Values, Errno> {
+pub(in crate::kernel::ethtool) fn read_hash(device: &IoctlDevice<'_>) -> Result<Values, Errno> {
     let mut values = Values::new();
     for (name, flow) in FLOWS {
         match Classifier::query(device, ETHTOOL_GRXFH, flow) {
@@ -100,7 +100,7 @@ fn letters(data: u64) -> String {
 }
 
 pub(in crate::kernel::ethtool) fn write_hash(
-    device: &Device<'_>,
+    device: &IoctlDevice<'_>,
     name: &NicKey,
     letters: &str,
 ) -> Result<(), Errno> {
@@ -128,11 +128,22 @@ pub(in crate::kernel::ethtool) struct Rules {
     pub in_contexts: Vec<u32>,
 }
 
-pub(in crate::kernel::ethtool) fn read_rules(device: &Device<'_>) -> Result<Rules, Errno> {
+impl Rules {
+    fn take(&mut self, location: u32, answer: &[u8]) {
+        /// `FLOW_RSS`.
+        const IN_CONTEXT: u32 = 0x2000_0000;
+        let rule = answer.get(Classifier::RULE).unwrap_or_default();
+        if word(rule, 0).unwrap_or_default() & IN_CONTEXT != 0 {
+            self.in_contexts.push(location);
+        } else if let Some(key) = key(&location.to_string()) {
+            self.values.insert(key, NicValue::Text(to_hex(rule)));
+        }
+    }
+}
+
+pub(in crate::kernel::ethtool) fn read_rules(device: &IoctlDevice<'_>) -> Result<Rules, Errno> {
     /// Devices have up to 8192.
     const MOST: usize = 1 << 14;
-    /// `FLOW_RSS`.
-    const IN_CONTEXT: u32 = 0x2000_0000;
     let count = Classifier::query(device, ETHTOOL_GRXCLSRLCNT, 0)?;
     let count = word(&count.0, Classifier::COUNT).unwrap_or_default();
     let mut rules = Rules::default();
@@ -154,26 +165,65 @@ pub(in crate::kernel::ethtool) fn read_rules(device: &Device<'_>) -> Result<Rule
         let mut request = Classifier::new(ETHTOOL_GRXCLSRULE, 0).0;
         set_word(&mut request, Classifier::LOCATION, location);
         let answer = device.call(&request)?;
-        let rule = answer.get(Classifier::RULE).unwrap_or_default();
-        if word(rule, 0).unwrap_or_default() & IN_CONTEXT != 0 {
-            rules.in_contexts.push(location);
-        } else if let Some(key) = key(&location.to_string()) {
-            rules.values.insert(key, NicValue::Text(to_hex(rule)));
-        }
+        rules.take(location, &answer);
     }
     Ok(rules)
 }
 
 pub(in crate::kernel::ethtool) fn write_rule(
-    device: &Device<'_>,
+    device: &IoctlDevice<'_>,
     location: &NicKey,
     rule: &str,
 ) -> Result<(), Errno> {
-    let location: u32 = location.as_str().parse().map_err(|_| Errno::EINVAL)?;
-    let rule = from_hex(rule).filter(|rule| rule.len() == Classifier::RULE.len());
+    device
+        .call(&insertion(location, rule).ok_or(Errno::EINVAL)?)
+        .map(drop)
+}
+
+/// The request for a rule at its location.
+fn insertion(location: &NicKey, rule: &str) -> Option<Vec<u8>> {
+    let location: u32 = location.as_str().parse().ok()?;
+    let rule = from_hex(rule).filter(|rule| rule.len() == Classifier::RULE.len())?;
     let mut request = Classifier::new(ETHTOOL_SRXCLSRLINS, 0).0;
-    let place = request.get_mut(Classifier::RULE).ok_or(Errno::EINVAL)?;
-    place.copy_from_slice(&rule.ok_or(Errno::EINVAL)?);
+    request.get_mut(Classifier::RULE)?.copy_from_slice(&rule);
     set_word(&mut request, Classifier::LOCATION, location);
-    device.call(&request).map(drop)
+    Some(request)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_is_inserted_as_it_was_read_and_at_its_location() {
+        // tcp4 to port 80 into queue 2, at location 15.
+        let mut answer = Classifier::new(ETHTOOL_GRXCLSRULE, 0).0;
+        set_word(&mut answer, 16, 0x01);
+        answer[30..32].copy_from_slice(&80_u16.to_be_bytes());
+        set_word(&mut answer, 168, 2);
+        set_word(&mut answer, Classifier::LOCATION, 15);
+        let mut rules = Rules::default();
+        rules.take(15, &answer);
+        let (location, rule) = rules.values.pop_first().unwrap();
+        assert_eq!(location.as_str(), "15");
+        let inserted = insertion(&location, &rule.to_string()).unwrap();
+        assert_eq!(inserted.len(), 192);
+        assert_eq!(word(&inserted, 0), Some(ETHTOOL_SRXCLSRLINS));
+        assert_eq!(inserted[Classifier::RULE], answer[Classifier::RULE]);
+        // One that uses a context of RSS cannot be inserted alone.
+        set_word(&mut answer, 16, 0x2000_0001);
+        rules.take(16, &answer);
+        assert_eq!((rules.values.len(), rules.in_contexts), (0, vec![16]));
+        for (location, rule) in [("15", "00"), ("15", "xx"), ("a", &"00".repeat(168))] {
+            assert_eq!(insertion(&key(location).unwrap(), rule), None);
+        }
+    }
+
+    #[test]
+    fn the_parts_of_a_packet_have_the_letters_of_ethtool() {
+        assert_eq!(letters(0xf0), "sdfn");
+        assert_eq!(letters(0x30), "sd");
+        assert_eq!(letters(1 << 31), "r");
+        assert_eq!(letters(0), "");
+    }
 }

@@ -18,7 +18,7 @@ const ETHTOOL_GSSET_INFO: u32 = 0x37;
 const STRING: usize = 32;
 
 /// A device of the calling thread's namespace.
-pub(in crate::kernel::ethtool) struct Device<'a> {
+pub(in crate::kernel::ethtool) struct IoctlDevice<'a> {
     socket: OwnedFd,
     pub name: &'a IfName,
 }
@@ -30,7 +30,7 @@ struct Data {
     rest: [u8; 16],
 }
 
-impl<'a> Device<'a> {
+impl<'a> IoctlDevice<'a> {
     pub fn open(name: &'a IfName) -> Result<Self, Errno> {
         Ok(Self {
             socket: ifreq::open()?,

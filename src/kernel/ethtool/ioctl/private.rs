@@ -2,7 +2,7 @@
 
 use crate::kernel::Errno;
 use crate::kernel::ethtool::bits;
-use crate::kernel::ethtool::ioctl::{Device, words};
+use crate::kernel::ethtool::ioctl::{IoctlDevice, words};
 use crate::kernel::ethtool::message::Reported;
 use crate::model::net::link::nic::{NicKey, NicValue};
 
@@ -11,7 +11,7 @@ const ETHTOOL_SPFLAGS: u32 = 0x28;
 /// `ETH_SS_PRIV_FLAGS`.
 const STRINGS: u32 = 2;
 
-pub(in crate::kernel::ethtool) fn read(device: &Device<'_>) -> Result<Reported, Errno> {
+pub(in crate::kernel::ethtool) fn read(device: &IoctlDevice<'_>) -> Result<Reported, Errno> {
     let names = device.strings(STRINGS)?;
     if names.is_empty() {
         return Err(Errno::EOPNOTSUPP);
@@ -31,7 +31,7 @@ pub(in crate::kernel::ethtool) fn read(device: &Device<'_>) -> Result<Reported, 
 }
 
 pub(in crate::kernel::ethtool) fn write(
-    device: &Device<'_>,
+    device: &IoctlDevice<'_>,
     key: &NicKey,
     is_on: bool,
 ) -> Result<(), Errno> {

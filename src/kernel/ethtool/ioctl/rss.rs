@@ -3,7 +3,7 @@
 use crate::kernel::Errno;
 use crate::kernel::codec::nested::{set_word, word};
 use crate::kernel::ethtool::ioctl::flows::Classifier;
-use crate::kernel::ethtool::ioctl::{Device, words};
+use crate::kernel::ethtool::ioctl::{IoctlDevice, words};
 use crate::kernel::ethtool::message::{Values, key};
 use crate::model::net::limits;
 use crate::model::net::link::nic::{NicKey, NicValue};
@@ -26,7 +26,7 @@ const FUNCTIONS: [&str; 3] = ["toeplitz", "xor", "crc32"];
 struct Spread(Vec<u8>);
 
 impl Spread {
-    fn read(device: &Device<'_>) -> Result<Self, Errno> {
+    fn read(device: &IoctlDevice<'_>) -> Result<Self, Errno> {
         /// Of a key: there are some of 52 bytes.
         const LONGEST: usize = 4096;
         let mut request = words(&[ETHTOOL_GRSSH]);
@@ -86,14 +86,14 @@ impl Spread {
 }
 
 /// Function, key and table. A table that is the driver's own spread is left out: written, it would be the user's from then on.
-pub(in crate::kernel::ethtool) fn read(device: &Device<'_>) -> Result<Values, Errno> {
+pub(in crate::kernel::ethtool) fn read(device: &IoctlDevice<'_>) -> Result<Values, Errno> {
     let spread = Spread::read(device)?;
     let rings = Classifier::query(device, ETHTOOL_GRXRINGS, 0).map(|answer| answer.data());
     Ok(spread.values(rings.unwrap_or_default()))
 }
 
 /// How many contexts beside the main one were made. The kernel numbers them from 1 on; most devices have none.
-pub(in crate::kernel::ethtool) fn contexts(device: &Device<'_>) -> usize {
+pub(in crate::kernel::ethtool) fn contexts(device: &IoctlDevice<'_>) -> usize {
     const MOST: u32 = 16;
     let is_there = |context: u32| {
         let mut request = words(&[ETHTOOL_GRSSH, context]);
@@ -103,7 +103,7 @@ pub(in crate::kernel::ethtool) fn contexts(device: &Device<'_>) -> usize {
     let answers = (1..=MOST).map(is_there);
     answers
         .take_while(|answer| *answer != Err(Errno::EOPNOTSUPP))
-        .filter(Result::is_ok)
+        .flatten()
         .count()
 }
 
@@ -135,7 +135,7 @@ pub(in crate::kernel::ethtool) fn is_drivers(table: &[u64], rings: u64) -> bool 
 
 /// Writes what is given, and nothing else: another table of the same length, function or key.
 pub(in crate::kernel::ethtool) fn write(
-    device: &Device<'_>,
+    device: &IoctlDevice<'_>,
     values: &[(NicKey, NicValue)],
 ) -> Result<(), Errno> {
     let now = Spread::read(device)?;

@@ -1,7 +1,7 @@
 //! Tunables of a device and of its PHY (`struct ethtool_tunable`).
 
 use crate::kernel::Errno;
-use crate::kernel::ethtool::ioctl::{Device, words};
+use crate::kernel::ethtool::ioctl::{IoctlDevice, words};
 use crate::kernel::ethtool::message::{Values, key};
 use crate::model::net::link::nic::{NicKey, NicValue};
 
@@ -36,22 +36,33 @@ impl Tunable {
         words(&[command + u32::from(writes), id, kind, size])
     }
 
-    fn read(&self, device: &Device<'_>) -> Result<u64, Errno> {
+    fn read(&self, device: &IoctlDevice<'_>) -> Result<u64, Errno> {
         let mut request = self.request(false);
         request.resize(HEADER + self.3, 0);
-        let answer = device.call(&request)?;
-        let value = answer.get(HEADER..).unwrap_or_default();
-        Ok(match *value {
-            [a] => a.into(),
-            [a, b] => u16::from_ne_bytes([a, b]).into(),
-            [a, b, c, d] => u32::from_ne_bytes([a, b, c, d]).into(),
-            _ => return Err(Errno::EBADMSG),
-        })
+        number_in(&device.call(&request)?).ok_or(Errno::EBADMSG)
+    }
+
+    fn change(&self, number: u64) -> Option<Vec<u8>> {
+        let bytes = match self.3 {
+            1 => vec![u8::try_from(number).ok()?],
+            2 => u16::try_from(number).ok()?.to_ne_bytes().to_vec(),
+            _ => u32::try_from(number).ok()?.to_ne_bytes().to_vec(),
+        };
+        Some([self.request(true), bytes].concat())
     }
 }
 
+fn number_in(answer: &[u8]) -> Option<u64> {
+    Some(match *answer.get(HEADER..)? {
+        [a] => a.into(),
+        [a, b] => u16::from_ne_bytes([a, b]).into(),
+        [a, b, c, d] => u32::from_ne_bytes([a, b, c, d]).into(),
+        _ => return None,
+    })
+}
+
 /// Those that the device has.
-pub(in crate::kernel::ethtool) fn read(device: &Device<'_>) -> Result<Values, Errno> {
+pub(in crate::kernel::ethtool) fn read(device: &IoctlDevice<'_>) -> Result<Values, Errno> {
     let mut values = Values::new();
     for tunable in &TUNABLES {
         match tunable.read(device) {
@@ -67,18 +78,34 @@ pub(in crate::kernel::ethtool) fn read(device: &Device<'_>) -> Result<Values, Er
 }
 
 pub(in crate::kernel::ethtool) fn write(
-    device: &Device<'_>,
+    device: &IoctlDevice<'_>,
     name: &NicKey,
     number: u64,
 ) -> Result<(), Errno> {
     let tunable = TUNABLES.iter().find(|one| one.0 == name.as_str());
     let tunable = tunable.ok_or(Errno::EINVAL)?;
-    let mut request = tunable.request(true);
-    let bytes = match tunable.3 {
-        1 => u8::try_from(number).map(|byte| vec![byte]),
-        2 => u16::try_from(number).map(|number| number.to_ne_bytes().to_vec()),
-        _ => u32::try_from(number).map(|number| number.to_ne_bytes().to_vec()),
-    };
-    request.extend(bytes.map_err(|_| Errno::EINVAL)?);
+    let request = tunable.change(number).ok_or(Errno::EINVAL)?;
     device.call(&request).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::codec::nested::word;
+
+    #[test]
+    fn a_tunable_is_written_with_its_id_kind_and_length() {
+        for (tunable, expected) in [
+            (&TUNABLES[0], [0x49, 1, 3, 4]),
+            (&TUNABLES[2], [0x49, 3, 2, 2]),
+            (&TUNABLES[4], [0x4f, 1, 1, 1]),
+        ] {
+            let request = tunable.change(200).unwrap();
+            let head = [0, 4, 8, 12].map(|at| word(&request, at).unwrap());
+            assert_eq!(head, expected, "{}", tunable.0);
+            assert_eq!(number_in(&request), Some(200));
+        }
+        assert_eq!(TUNABLES[4].change(256), None);
+        assert_eq!(number_in(&[0; HEADER]), None);
+    }
 }

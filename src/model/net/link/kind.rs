@@ -6,6 +6,7 @@ use crate::model::Mac;
 use crate::model::net::limits;
 use crate::model::net::link::bond::Bond;
 use crate::model::net::link::vlan::Vlan;
+use crate::model::net::raw::RawAttribute;
 
 /// The kinds of link that netfix distinguishes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -27,14 +28,26 @@ pub enum LinkKind {
     Ipvtap(Ipvlan),
     /// Bonding master.
     Bond(Bond),
-    /// A kind that netfix can describe but not make.
+    /// A kind that netfix can describe, and make only with its data.
     Other {
         /// The kernel's `IFLA_INFO_KIND`, such as `veth` or `bridge`.
         driver: String,
+        /// `IFLA_INFO_DATA` of a kind that names its lower device there, without that attribute: [`Link::parent`](crate::model::Link::parent) has its name.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        data: Vec<RawAttribute>,
     },
 }
 
 impl LinkKind {
+    /// A kind of which only the name is known.
+    #[must_use]
+    pub fn other(driver: impl Into<String>) -> Self {
+        Self::Other {
+            driver: driver.into(),
+            data: Vec::new(),
+        }
+    }
+
     /// The kind's name as `ip link add type` takes it.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -47,19 +60,18 @@ impl LinkKind {
             Self::Ipvlan(_) => "ipvlan",
             Self::Ipvtap(_) => "ipvtap",
             Self::Bond(_) => "bond",
-            Self::Other { driver } => driver,
+            Self::Other { driver, .. } => driver,
         }
     }
 
     /// Whether netfix can create a link of this kind.
     #[must_use]
     pub fn can_be_made(&self) -> bool {
-        !matches!(self, Self::Loopback | Self::Physical | Self::Other { .. })
-    }
-
-    /// Whether such a link can be lost with a NIC: a device, or a link on one.
-    pub(crate) fn can_be_lost(&self) -> bool {
-        *self == Self::Physical || self.can_be_made()
+        match self {
+            Self::Loopback | Self::Physical => false,
+            Self::Other { .. } => self.has_whole_data(),
+            _ => true,
+        }
     }
 
     /// Whether it is a macvlan or a macvtap: it has a MAC of its own on its parent.

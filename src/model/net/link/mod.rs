@@ -4,6 +4,7 @@ pub mod bond;
 pub mod fdb;
 pub mod function;
 pub(crate) mod kind;
+pub(crate) mod lower;
 pub mod nic;
 pub mod port;
 pub mod settings;
@@ -185,9 +186,7 @@ impl Link {
     /// Whether a port of a switch can lead to other machines, and be lost with a NIC: not the end of a pair, which belongs to a pod,
     /// nor a tap of a virtual machine. A dummy or an ifb can stand in for a device.
     pub(crate) fn can_be_uplink(&self) -> bool {
-        self.kind.can_be_lost()
-            || self.parent.is_some()
-            || matches!(self.kind.name(), "dummy" | "ifb")
+        self.can_be_lost() || self.parent.is_some() || matches!(self.kind.name(), "dummy" | "ifb")
     }
 
     /// Whether forwarding entries that were added to it are lost with a NIC: those of a vxlan with a lower device.
@@ -443,10 +442,7 @@ mod tests {
 
     #[test]
     fn a_port_can_be_added_to_a_vrf_and_to_a_bridge() {
-        let master = |kind: &str| {
-            let driver = kind.to_owned();
-            Link::plain("m0".parse().unwrap(), LinkKind::Other { driver })
-        };
+        let master = |kind: &str| Link::plain("m0".parse().unwrap(), LinkKind::other(kind));
         for (kind, expected) in [
             ("vrf", true),
             ("bridge", true),

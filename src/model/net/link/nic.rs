@@ -67,7 +67,7 @@ pub enum NicGroup {
     Rules,
     /// Processors of each interrupt, by the name of its vector (`/proc/irq/*/smp_affinity_list`).
     Irqs,
-    /// Limits of transmit queues (`/sys/class/net/*/queues/tx-*`): byte queue limits, and rates in Mbit/s.
+    /// Transmit queues (`/sys/class/net/*/queues/tx-*`): byte queue limits, rates in Mbit/s, and who uses each (XPS).
     Queues,
 }
 
@@ -158,7 +158,7 @@ pub enum NicValue {
 }
 
 impl NicValue {
-    /// The value in a few words: of a long table or key only the begin.
+    /// The value in a few words: of a long key only the begin, of a long table how often it has each number.
     #[must_use]
     pub fn short(&self) -> String {
         const ENTRIES: usize = 16;
@@ -166,8 +166,13 @@ impl NicValue {
         match self {
             Self::Texts(words) if words.is_empty() => "none".to_owned(),
             Self::Numbers(numbers) if numbers.len() > ENTRIES => {
-                let begin = join(&numbers[..ENTRIES / 2], " ");
-                format!("{begin} ... ({} entries)", numbers.len())
+                let mut counts = BTreeMap::<u64, usize>::new();
+                for number in numbers {
+                    *counts.entry(*number).or_default() += 1;
+                }
+                let counts = counts.iter().take(ENTRIES);
+                let counts = counts.map(|(number, count)| format!("{number}*{count}"));
+                join(counts, " ")
             }
             Self::Text(text) if text.len() > 2 * DIGITS && text.is_ascii() => {
                 format!("{}... ({} digits)", &text[..DIGITS], text.len())

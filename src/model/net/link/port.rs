@@ -46,22 +46,24 @@ impl PortVlans {
         ranges(differ.filter(|(id, how)| now.get(id) != Some(how)))
     }
 
-    /// These VLANs and those: the second ones count where both have one, and there is one port VLAN.
+    /// The VLANs of a port after these are added: the new ones count where it has one, and there is one port VLAN.
     #[must_use]
-    pub fn with(these: &[Self], those: &[Self]) -> Vec<Self> {
-        let mut all = memberships(these);
-        if those.iter().any(|vlans| vlans.pvid) {
-            all.values_mut().for_each(|(pvid, _)| *pvid = false);
+    pub fn with(now: &[Self], added: &[Self]) -> Vec<Self> {
+        let mut all = memberships(now);
+        if added.iter().any(|vlans| vlans.pvid) {
+            for (pvid, _) in all.values_mut() {
+                *pvid = false;
+            }
         }
-        all.extend(memberships(those));
+        all.extend(memberships(added));
         ranges(all.into_iter())
     }
 
-    /// These VLANs without those, however the port is in them.
+    /// The VLANs of a port after these are deleted, however it is in them.
     #[must_use]
-    pub fn without(these: &[Self], those: &[Self]) -> Vec<Self> {
-        let gone = memberships(those);
-        let left = memberships(these).into_iter();
+    pub fn without(now: &[Self], deleted: &[Self]) -> Vec<Self> {
+        let gone = memberships(deleted);
+        let left = memberships(now).into_iter();
         ranges(left.filter(|(id, _)| !gone.contains_key(id)))
     }
 }

@@ -20,6 +20,8 @@ causes! {
         DeviceMissing { hardware: Option<Hardware> } => ParentMissing,
         DeviceRenamed { now: IfName, then: IfName } => DeviceRenamed,
         KindMissing { kind: String } => Unsupported,
+        LowerMissing { parent: IfName } => ParentMissing,
+        LowerLost { parent: Option<IfName> } => Unsupported,
         MasterLost { master: IfName } => Unsupported,
         NotTakenBack { master: IfName } => Unsupported,
         QdiscLost { now: String, then: String } => Unsupported,
