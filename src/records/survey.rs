@@ -165,10 +165,7 @@ pub(crate) fn survey_from(
         mut problems,
     } = contents;
     problems.append(&mut inventory.problems);
-    let mut paired = match records {
-        Records::Stored(stored) => pair(stored, &mut inventory, selection),
-        Records::Cache(cache) => cni_cache::pair(cache, &mut inventory, selection),
-    };
+    let mut paired = paired_with(records, &mut inventory, selection);
     let (recorded, search) = (node_state.as_ref(), (sources, request));
     let (unmatched, is_in_cache) =
         complete(&mut paired, &mut inventory, recorded, selection, search);
@@ -178,23 +175,17 @@ pub(crate) fn survey_from(
         answer,
         ..
     } = inventory;
-    if node_state
-        .as_ref()
-        .is_some_and(|node| node.state.has_nics())
-    {
+    let recorded = node_state.as_ref().map(|recorded| &recorded.state);
+    if recorded.is_some_and(NetState::has_nics) {
         host.read_nics();
     }
     problems.append(&mut paired.problems);
     problems.extend(paired.damaged.iter().map(|one| one.problem.clone()));
-    let recorded = node_state.as_ref().map(|recorded| &recorded.state);
     let matched = &mut paired.matched;
     problems.extend(assume_parents(matched, parent, recorded, &host.state)?);
     let known = (paired.matched.as_slice(), unmatched.as_slice());
     let baseline = baseline(node_state.as_ref(), known, selection, &host);
-    if let Some(partial) = paired.matched.iter().find(|m| m.partial.is_some()) {
-        let source = &partial.info.source;
-        problems.extend(host_parents::unknown_from(source, &baseline, &host.state));
-    }
+    problems.extend(unknown(&paired.matched, &baseline, &host.state));
     let contested = settle_claims(
         &mut paired.matched,
         unmatched.iter().map(|one| (&one.pod, &one.state)),
@@ -217,6 +208,22 @@ pub(crate) fn survey_from(
         is_in_cache,
         gone: GoneRule::new(answer.as_ref()),
         answer,
+    })
+}
+
+/// Which of the records is about which running pod.
+fn paired_with(records: Records, inventory: &mut Inventory, selection: &Selection) -> Paired {
+    match records {
+        Records::Stored(stored) => pair(stored, inventory, selection),
+        Records::Cache(cache) => cni_cache::pair(cache, inventory, selection),
+    }
+}
+
+/// What a source that knows only a part of its pods lacks.
+fn unknown(matched: &[Matched], baseline: &HostBaseline, host: &NetState) -> Vec<Problem> {
+    let partial = matched.iter().find(|one| one.partial.is_some());
+    partial.map_or_else(Vec::new, |partial| {
+        host_parents::unknown_from(&partial.info.source, baseline, host)
     })
 }
 

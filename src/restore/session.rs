@@ -27,7 +27,7 @@ use crate::restore::conflict::probe::Probing;
 use crate::restore::course::Course;
 use crate::restore::facts::{Limits, RestoreState, Restored, RestoredPod};
 use crate::restore::host::links::{HostDone, HostJob};
-use crate::restore::host::scope::{ParentChange, not_selected};
+use crate::restore::host::scope::ParentChange;
 use crate::restore::host::wait_nic::{self, WaitLimit};
 use crate::restore::permit::Permit;
 use crate::restore::pods::pod::PodJob;
@@ -233,12 +233,11 @@ fn in_order(
         &mut pending,
         progress,
     )?);
-    // Restore what the host lost while the pods were restored, which Open vSwitch may still have to take back, and its addresses on links that got carrier late.
+    // Restore what the host lost meanwhile, once Open vSwitch has its ports, and its addresses on links that got carrier late.
     notes.extend(host.wait_for_switches(progress)?);
     host.restore_again(progress)?;
     notes.extend(probed::finish_host(scene, &mut host, progress)?);
     notes.extend(host.findings());
-    notes.extend(not_selected(host.host, host.baseline));
     // Find both sides of each conflict about a MAC. The caller begins again if parents were lost meanwhile.
     holders::find_mac_owners(&mut pods, host.host);
     let parents = course.end(&parents, host.parents());

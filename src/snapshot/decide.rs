@@ -164,15 +164,7 @@ impl<'a> Decider<'a> {
         };
         let stored = self.stored;
         let good = stored.good(&self.moment.node, &identity, &info);
-        let what = LossCause::LinkGone;
-        let loss = match vanished {
-            Some(link) => Some(Loss { link, what }),
-            None => good.and_then(|good| {
-                let (then, under) = (&good.own.state, &good.own.stack);
-                snapshot_quality::loss(then, &state)
-                    .or_else(|| uplink_loss(then, under, &self.moment.host))
-            }),
-        };
+        let loss = self.loss(vanished, &state, good.as_ref());
         let evidence = match stored.get(&info.id) {
             Some(Err(_)) => evidence.or(Some(Evidence::Checkpoint)),
             _ => evidence,
@@ -199,6 +191,22 @@ impl<'a> Decider<'a> {
             },
             (None, _) => self.whole(info, identity, path, state, false),
         })
+    }
+
+    /// What the pod of this state has lost: a link that vanished while it was read, or what its good record has.
+    fn loss(
+        &self,
+        vanished: Option<String>,
+        state: &NetState,
+        good: Option<&GoodRecord<'_>>,
+    ) -> Option<Loss> {
+        let what = LossCause::LinkGone;
+        if let Some(link) = vanished {
+            return Some(Loss { link, what });
+        }
+        let good = good?;
+        let (then, under) = (&good.own.state, &good.own.stack);
+        snapshot_quality::loss(then, state).or_else(|| uplink_loss(then, under, &self.moment.host))
     }
 
     /// Why a namespace without an interface and without a record should have both.

@@ -88,16 +88,52 @@ fn unknown_values_are_null_and_a_dash() {
     assert_eq!(computed["outages"]["median_ms"], Value::Null);
 }
 
+/// The verdict about a window.
+fn verdict(window: Window) -> String {
+    let machine = Machine::with(&[window]);
+    let verdict = &machine.json(&["report"])["report"]["computed"]["verdict"];
+    verdict.as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_window_whose_host_is_not_as_before_is_never_well() {
+    let well = fixture("well");
+    let with_host = |change: &dyn Fn(&mut Window)| {
+        let mut window = well.clone();
+        change(&mut window);
+        verdict(window)
+    };
+    for state in [State::Partial, State::Failed] {
+        assert_eq!(
+            with_host(&|window| window.host = Some(state)),
+            "host-affected"
+        );
+    }
+    assert_eq!(
+        with_host(&|window| window.host = Some(State::Restored)),
+        "well"
+    );
+    assert_eq!(
+        with_host(&|window| {
+            let nics = window.nics.as_mut().unwrap();
+            (nics[0].present, nics[0].after) = (Some(false), None);
+        }),
+        "host-affected",
+        "a NIC is absent"
+    );
+    assert_eq!(
+        with_host(&|window| {
+            let (severity, code) = (Severity::Warning, Code::NotSelected);
+            let problem = Problem::recorded(severity, code, "eth9", "left unchanged");
+            window.problems.push(problem);
+        }),
+        "selection-well"
+    );
+}
+
 #[test]
 fn a_failed_window_never_has_a_good_verdict() {
     let well = fixture("well");
-    let verdict = |window: Window| {
-        let machine = Machine::with(&[window]);
-        machine.json(&["report"])["report"]["computed"]["verdict"]
-            .as_str()
-            .unwrap()
-            .to_owned()
-    };
     let with_pod = |change: &dyn Fn(&mut WindowPod)| {
         let mut window = well.clone();
         change(&mut window.pods[1]);
@@ -130,37 +166,6 @@ fn a_failed_window_never_has_a_good_verdict() {
     assert_eq!(
         verdict(with_pod(&|pod| pod.state = Some(State::Partial))),
         "pods-affected"
-    );
-    let with_host = |change: &dyn Fn(&mut Window)| {
-        let mut window = well.clone();
-        change(&mut window);
-        verdict(window)
-    };
-    for state in [State::Partial, State::Failed] {
-        assert_eq!(
-            with_host(&|window| window.host = Some(state)),
-            "host-affected"
-        );
-    }
-    assert_eq!(
-        with_host(&|window| window.host = Some(State::Restored)),
-        "well"
-    );
-    assert_eq!(
-        with_host(&|window| {
-            let nics = window.nics.as_mut().unwrap();
-            (nics[0].present, nics[0].after) = (Some(false), None);
-        }),
-        "host-affected",
-        "a NIC is absent"
-    );
-    assert_eq!(
-        with_host(&|window| {
-            let (severity, code) = (Severity::Warning, Code::NotSelected);
-            let problem = Problem::recorded(severity, code, "eth9", "left unchanged");
-            window.problems.push(problem);
-        }),
-        "selection-well"
     );
     assert_eq!(verdict(with_pod(&|pod| pod.state = None)), "unknown");
     assert_eq!(verdict(with_pod(&|pod| pod.rebuilt = None)), "unknown");

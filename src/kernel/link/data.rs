@@ -3,21 +3,22 @@
 use netlink_packet_route::link::{InfoData, InfoKind};
 
 use crate::kernel::codec::nested::{Nested, word};
+use crate::kernel::link::RawLink;
 use crate::model::LinkKind;
 use crate::model::net::link::lower::LowerKind;
 use crate::model::net::raw::RawAttribute;
 
 /// The data without the attributes with the ifindexes of lower devices, and these.
 #[derive(Debug)]
-pub(super) struct KindData {
-    pub rest: Vec<RawAttribute>,
+struct KindData {
+    rest: Vec<RawAttribute>,
     /// Those that are not 0, in the order of the kernel.
-    pub lower: Vec<RawAttribute>,
+    lower: Vec<RawAttribute>,
 }
 
 impl KindData {
     /// The data of a link of this kind, each attribute as a request takes it; `None` for bytes that are no list of attributes.
-    pub fn parse(bytes: &[u8], kind: &LowerKind) -> Option<Self> {
+    fn parse(bytes: &[u8], kind: &LowerKind) -> Option<Self> {
         let is_set = |raw: &RawAttribute| raw.value.iter().any(|byte| *byte != 0);
         let (mut rest, mut lower) = (Vec::new(), Vec::new());
         for mut raw in Nested::parse(bytes)?.into_stored() {
@@ -35,6 +36,26 @@ impl KindData {
             rest.push(raw);
         }
         Some(Self { rest, lower })
+    }
+}
+
+impl RawLink {
+    /// The data of a kind that netfix stores as bytes.
+    pub(super) fn take_data(&mut self, bytes: &[u8]) {
+        let Some(lower) = self.link.kind.lower() else {
+            return;
+        };
+        let Some(read) = KindData::parse(bytes, lower) else {
+            let flaw = format!(
+                "the data of its kind, {} bytes, cannot be read",
+                bytes.len()
+            );
+            return self.flaws.push(flaw);
+        };
+        if let LinkKind::Other { data, .. } = &mut self.link.kind {
+            *data = read.rest;
+        }
+        self.lower = read.lower;
     }
 }
 

@@ -7,7 +7,6 @@ use netlink_packet_route::link::{
     LinkLayerType, LinkMessage, LinkMode, LinkXdp, State, XdpAttached,
 };
 
-use super::data::KindData;
 use super::kind;
 use crate::kernel::codec::text;
 use crate::kernel::codec::text::LinkText;
@@ -256,26 +255,6 @@ impl RawLink {
                 Err(flaw) => self.flaws.push(flaw),
             }
         }
-    }
-}
-
-impl RawLink {
-    /// The data of a kind that netfix stores as bytes.
-    fn take_data(&mut self, bytes: &[u8]) {
-        let Some(lower) = self.link.kind.lower() else {
-            return;
-        };
-        let Some(read) = KindData::parse(bytes, lower) else {
-            let flaw = format!(
-                "the data of its kind, {} bytes, cannot be read",
-                bytes.len()
-            );
-            return self.flaws.push(flaw);
-        };
-        if let LinkKind::Other { data, .. } = &mut self.link.kind {
-            *data = read.rest;
-        }
-        self.lower = read.lower;
     }
 }
 

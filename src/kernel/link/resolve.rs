@@ -47,13 +47,13 @@ pub(in crate::kernel) fn resolve(raw: RawLink, names: &Names, host: Option<HostV
 fn on_lower(
     link: &mut Link,
     lower: Vec<RawAttribute>,
-    find: impl Fn(u32) -> Result<Parent, Unfound>,
+    find: impl Fn(u32) -> Result<Parent, NoParent>,
 ) {
     for raw in lower {
         match data::index(&raw).map(&find) {
             Some(Ok(parent)) => drop(link.parent.get_or_insert(parent)),
-            Some(Err(Unfound::Elsewhere)) => link.parent = Some(Parent::Elsewhere),
-            Some(Err(Unfound::Gone)) | None => {
+            Some(Err(NoParent::Elsewhere)) => link.parent = Some(Parent::Elsewhere),
+            Some(Err(NoParent::Gone)) | None => {
                 if let LinkKind::Other { data, .. } = &mut link.kind {
                     data.push(raw);
                 }
@@ -63,7 +63,7 @@ fn on_lower(
 }
 
 /// Why a link has no parent by its ifindex.
-enum Unfound {
+enum NoParent {
     /// Its namespace is known, and does not have it.
     Gone,
     /// It is in another namespace.
@@ -75,7 +75,7 @@ fn find_parent(
     netns: Option<i32>,
     names: &Names,
     host: Option<HostView<'_>>,
-) -> Result<Parent, Unfound> {
+) -> Result<Parent, NoParent> {
     let own = || names.get(&index).cloned().map(Parent::Own);
     let of_host = || {
         host.and_then(|host| host.names.get(&index).cloned())
@@ -86,7 +86,7 @@ fn find_parent(
         (None, Some(HostId::Unsupported)) => of_host().or_else(own),
         (None, _) => own(),
         (Some(id), Some(HostId::Known(host_id))) if id == host_id => of_host(),
-        _ => return Err(Unfound::Elsewhere),
+        _ => return Err(NoParent::Elsewhere),
     };
-    found.ok_or(Unfound::Gone)
+    found.ok_or(NoParent::Gone)
 }

@@ -8,7 +8,7 @@ use crate::plan::{DaemonState, NetlinkStep, Plan};
 
 /// Which entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Table {
+pub(super) enum FdbTable {
     /// Those in the link's own table.
     Own,
     /// Those in the table of its bridge.
@@ -19,14 +19,14 @@ pub(super) enum Table {
 pub(super) fn steps(
     wanted: &Link,
     now: &Link,
-    table: Table,
+    table: FdbTable,
     daemons: DaemonState,
     plan: &mut Plan,
 ) {
     let present: HashSet<&FdbEntry> = now.fdb.iter().collect();
     let is_left = |entry: &FdbEntry| daemons == DaemonState::Leave && entry.is_of_daemon();
     let entries = wanted.fdb.iter();
-    let entries = entries.filter(|entry| entry.master == (table == Table::Bridge));
+    let entries = entries.filter(|entry| entry.master == (table == FdbTable::Bridge));
     let missing = entries.filter(|entry| !present.contains(entry) && !is_left(entry));
     plan.extend(missing.map(|entry| NetlinkStep::AddForwarding {
         dev: now.name.clone(),

@@ -11,7 +11,7 @@ pub(crate) mod sriov;
 
 use std::borrow::Cow;
 
-use self::fdb::Table;
+use self::fdb::FdbTable;
 use self::ipv6::IPV6_MTU;
 use super::traffic;
 use crate::model::net::link::Flags;
@@ -101,7 +101,7 @@ impl<'a> LinkPlanner<'a> {
         // An operator that finds virtual functions of a device that is down, or has a smaller MTU, drains the node.
         sriov::make(wanted, now, self.observed.nic.mode, plan);
         port::steps(wanted, now, (state, present), self.observed.daemons, plan);
-        fdb::steps(wanted, now, Table::Own, self.observed.daemons, plan);
+        fdb::steps(wanted, now, FdbTable::Own, self.observed.daemons, plan);
         diff::kind_data(wanted, now, plan);
         diff::sysctls(wanted, now, state, plan);
         traffic::steps(wanted, now, present, plan);

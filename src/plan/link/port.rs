@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::diff::is_bond_port;
-use super::fdb::{self, Table};
+use super::fdb::{self, FdbTable};
 use crate::model::net::link::port::PortVlans;
 use crate::model::net::raw::RawAttribute;
 use crate::model::problem::{ConflictCause, PlanCause};
@@ -127,7 +127,7 @@ pub(super) fn settings(wanted: &Link, now: &Link) -> Vec<RawAttribute> {
 /// The steps for what a port has in the tables of its bridge.
 fn in_tables(wanted: &Link, now: &Link, bridge: &Link, daemons: DaemonState, plan: &mut Plan) {
     vlans(wanted, now, bridge, plan);
-    fdb::steps(wanted, now, Table::Bridge, daemons, plan);
+    fdb::steps(wanted, now, FdbTable::Bridge, daemons, plan);
     // A bridge that is down takes no group (`br_mdb_add` in `net/bridge/br_mdb.c`).
     let groups = wanted.mdb.iter().filter(|_| bridge.flags.up);
     plan.extend(

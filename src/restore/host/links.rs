@@ -89,11 +89,12 @@ impl<'a> HostJob<'a> {
         ((self.done, state), problems)
     }
 
-    /// What netfix did in place of the owners of links, and after those of settings.
+    /// What netfix did in place of the owners of links and after those of settings, and what was not selected.
     pub(in crate::restore) fn findings(&self) -> Vec<Problem> {
         let mut findings = self.managed.findings(&self.done);
         let of_profile = |dev: &IfName| self.managed.settings_of(dev);
         findings.extend(setting_owners::findings(&self.done, self.host, of_profile));
+        findings.extend(scope::not_selected(self.host, self.baseline));
         findings
     }
 

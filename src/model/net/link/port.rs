@@ -25,7 +25,7 @@ pub struct PortVlans {
 }
 
 /// How a port is in one VLAN: `pvid`, and `untagged`.
-type Membership = (bool, bool);
+type VlanFlags = (bool, bool);
 
 impl PortVlans {
     /// The VLAN that the kernel gives to a new port of a bridge.
@@ -68,7 +68,7 @@ impl PortVlans {
     }
 }
 
-fn memberships(vlans: &[PortVlans]) -> BTreeMap<u16, Membership> {
+fn memberships(vlans: &[PortVlans]) -> BTreeMap<u16, VlanFlags> {
     let mut all = BTreeMap::new();
     for one in vlans {
         let ids = u16::from(one.first)..=u16::from(one.last);
@@ -78,7 +78,7 @@ fn memberships(vlans: &[PortVlans]) -> BTreeMap<u16, Membership> {
 }
 
 /// Each in as few ranges as the kernel takes.
-fn ranges(all: impl Iterator<Item = (u16, Membership)>) -> Vec<PortVlans> {
+fn ranges(all: impl Iterator<Item = (u16, VlanFlags)>) -> Vec<PortVlans> {
     let mut ranges: Vec<PortVlans> = Vec::new();
     for (id, (pvid, untagged)) in all {
         let Ok(id) = VlanId::try_from(id) else {
