@@ -15,6 +15,7 @@ use crate::model::problem::{ClaimHolder, RestoreCause};
 use crate::model::{IfName, Indexed, Link, Mac, NetState, Parent, Problem};
 
 use crate::plan::{NetlinkStep, NicStep, Plan, Step};
+use crate::restore::create_links::is_taken;
 use crate::restore::permit::Permit;
 
 /// A step that failed.
@@ -289,7 +290,8 @@ impl Runner<'_> {
             parent,
         };
         let mut result = self.run_one(link::add(link, place(wanted))?);
-        if wanted.is_some() && matches!(result, Err(Error::Kernel(Errno::EEXIST | Errno::EBUSY))) {
+        let errno = result.as_ref().err().and_then(Error::errno);
+        if wanted.is_some() && errno.is_some_and(|errno| is_taken(errno, link, self.state)) {
             // The old index is taken; the link matters more than its number.
             result = self.run_one(link::add(link, place(None))?);
         }

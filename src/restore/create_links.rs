@@ -36,7 +36,7 @@ pub(crate) fn create(
                     let set = set_device(permit, socket, host, creation.1, rules);
                     take_device(&mut between, socket, host, creation).map(|()| set)
                 }
-                Err(Errno::EEXIST | Errno::EBUSY) => {
+                Err(errno) if is_taken(errno, creation.1, host) => {
                     detour(&mut between, socket, host, creation).map(|()| Vec::new())
                 }
                 other => other.map(|()| Vec::new()).map_err(Error::from),
@@ -44,6 +44,17 @@ pub(crate) fn create(
         }
     }
     Ok(results)
+}
+
+/// Whether the kernel refused a link because one of this state has its name or index. Before Linux 6.15 it says `EINVAL` where that
+/// one has a longer address than a MAC, as a tunnel over IPv6 has (`validate_linkmsg`, `net/core/rtnetlink.c`).
+pub(crate) fn is_taken(errno: Errno, link: &Link, state: &NetState) -> bool {
+    let mut links = state.links.iter();
+    match errno {
+        Errno::EEXIST | Errno::EBUSY => true,
+        Errno::EINVAL => links.any(|now| now.index == link.index || now.name == link.name),
+        _ => false,
+    }
 }
 
 /// Creates the links where they belong; the answers are in order.
@@ -200,6 +211,26 @@ mod tests {
 
     fn index_of(socket: &mut Socket, name: &str) -> Option<u32> {
         link::index_of(socket, &name.parse().unwrap()).ok()
+    }
+
+    #[test]
+    fn an_index_of_a_link_with_a_long_address_is_taken_too() {
+        let link = |index| Link {
+            index,
+            ..Link::plain("eth0".parse().unwrap(), LinkKind::Physical)
+        };
+        let tunnel = Link {
+            index: 7,
+            ..Link::plain("ip6tnl0".parse().unwrap(), LinkKind::other("ip6tnl"))
+        };
+        let state = NetState {
+            links: vec![tunnel],
+            ..NetState::default()
+        };
+        assert!(is_taken(Errno::EINVAL, &link(7), &state));
+        assert!(!is_taken(Errno::EINVAL, &link(8), &state));
+        assert!(is_taken(Errno::EEXIST, &link(8), &state));
+        assert!(!is_taken(Errno::ENODEV, &link(7), &state));
     }
 
     #[test]

@@ -37,7 +37,7 @@ fn intact(mut case: Case) -> Case {
     if let About::Host { .. } = case.about {
         let is_other = |link: &Link| matches!(link.kind, LinkKind::Other { .. });
         let links = &mut case.wanted.links;
-        links.retain(|link| link.parent.is_none() || !is_other(link));
+        links.retain(|link| link.parent.is_none() || !is_other(link) || link.can_be_made());
         case.wanted.unsupported.clear();
     }
     case.wanted
@@ -58,7 +58,8 @@ fn intact(mut case: Case) -> Case {
 /// The links whose loss netfix can restore: those of the case, and what is on them.
 fn ours(case: &Case) -> Vec<&Link> {
     let can_be_made = |link: &&Link| match (&case.about, &link.kind) {
-        (_, LinkKind::Loopback | LinkKind::Other { .. }) => false,
+        (_, LinkKind::Loopback) => false,
+        (_, LinkKind::Other { .. }) => link.can_be_made(),
         (About::Pod { present, .. }, kind) => {
             kind.can_be_made()
                 && !matches!(&link.parent, Some(Parent::Host(parent)) if !present.contains(parent))

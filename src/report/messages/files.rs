@@ -105,7 +105,8 @@ sentences! {
             (such as wpa_supplicant) create it again",
         LowerCannotBeSet => "stays when its lower device is lost, and netfix cannot attach it to the new one. After a restore, delete \
             and add it",
-        LowerIsGone => "its lower device is gone: it sends nothing. Delete and add it",
+        LowerIsGone => "its lower device is gone: it sends nothing. `netfix restore` gives it the one that a snapshot has; else delete \
+            and add it",
         TrafficCannotBeRestored { what } => "has {what}: a restore could not recreate that. After a restore, configure it again \
             with tc(8)",
         ProgramCannotBeRestored { what } => "has {what}: a restore cannot load programs. After a restore, let its owner (such as \

@@ -4,6 +4,8 @@
 # shellcheck source=tests/vm/lib.sh
 . "$LAB_REPO/tests/vm/lib.sh"
 
+tidy() { ip link del br0; }
+
 # behind NAME BRIDGE: a pod with a veth whose other end is a port of the bridge.
 behind() {
     pod_ns "$1"

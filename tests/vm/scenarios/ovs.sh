@@ -6,6 +6,12 @@
 # shellcheck source=tests/vm/nic.sh
 . "$LAB_REPO/tests/vm/nic.sh"
 
+tidy() {
+    ovs-vsctl --timeout=5 --no-wait del-br br0
+    /usr/share/openvswitch/scripts/ovs-ctl stop
+    rmmod openvswitch
+}
+
 is_port() { [ "$(cat "/sys/class/net/$NIC/master/uevent" 2>/dev/null | sed -n 's/^INTERFACE=//p')" = ovs-system ]; }
 ovs_ports() { ovs-vsctl list-ports br0 | sort; }
 
