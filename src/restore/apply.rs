@@ -15,7 +15,7 @@ use crate::model::problem::{ClaimHolder, RestoreCause};
 use crate::model::{IfName, Indexed, Link, Mac, NetState, Parent, Problem};
 
 use crate::plan::{NetlinkStep, NicStep, Plan, Step};
-use crate::restore::create_links::is_taken;
+use crate::restore::detour::is_taken;
 use crate::restore::permit::Permit;
 
 /// A step that failed.

@@ -6,6 +6,7 @@ use crate::model::{IfName, Link, LinkKind, NetState, Parent};
 use crate::plan::link::nic::before_move;
 use crate::plan::{NicRules, NicStep, Step};
 use crate::restore::apply;
+use crate::restore::detour::is_taken;
 use crate::restore::permit::Permit;
 
 /// The namespace of a missing link, and the link.
@@ -44,17 +45,6 @@ pub(crate) fn create(
         }
     }
     Ok(results)
-}
-
-/// Whether the kernel refused a link because one of this state has its name or index. Before Linux 6.15 it says `EINVAL` where that
-/// one has a longer address than a MAC, as a tunnel over IPv6 has (`validate_linkmsg`, `net/core/rtnetlink.c`).
-pub(crate) fn is_taken(errno: Errno, link: &Link, state: &NetState) -> bool {
-    let mut links = state.links.iter();
-    match errno {
-        Errno::EEXIST | Errno::EBUSY => true,
-        Errno::EINVAL => links.any(|now| now.index == link.index || now.name == link.name),
-        _ => false,
-    }
 }
 
 /// Creates the links where they belong; the answers are in order.
@@ -211,26 +201,6 @@ mod tests {
 
     fn index_of(socket: &mut Socket, name: &str) -> Option<u32> {
         link::index_of(socket, &name.parse().unwrap()).ok()
-    }
-
-    #[test]
-    fn an_index_of_a_link_with_a_long_address_is_taken_too() {
-        let link = |index| Link {
-            index,
-            ..Link::plain("eth0".parse().unwrap(), LinkKind::Physical)
-        };
-        let tunnel = Link {
-            index: 7,
-            ..Link::plain("ip6tnl0".parse().unwrap(), LinkKind::other("ip6tnl"))
-        };
-        let state = NetState {
-            links: vec![tunnel],
-            ..NetState::default()
-        };
-        assert!(is_taken(Errno::EINVAL, &link(7), &state));
-        assert!(!is_taken(Errno::EINVAL, &link(8), &state));
-        assert!(is_taken(Errno::EEXIST, &link(8), &state));
-        assert!(!is_taken(Errno::ENODEV, &link(7), &state));
     }
 
     #[test]

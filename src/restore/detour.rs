@@ -111,3 +111,40 @@ fn towards(gateway: IpAddr, dev: &IfName, state: &NetState) -> Rule {
         ..rule
     }
 }
+
+/// Whether the kernel refused a link because one of this state has its name or index. Before Linux 6.15 it says `EINVAL` where that
+/// one has a longer address than a MAC, as a tunnel over IPv6 has (`validate_linkmsg`, `net/core/rtnetlink.c`).
+pub(super) fn is_taken(errno: Errno, link: &Link, state: &NetState) -> bool {
+    let mut links = state.links.iter();
+    match errno {
+        Errno::EEXIST | Errno::EBUSY => true,
+        Errno::EINVAL => links.any(|now| now.index == link.index || now.name == link.name),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::LinkKind;
+
+    #[test]
+    fn an_index_of_a_link_with_a_long_address_is_taken_too() {
+        let link = |index| Link {
+            index,
+            ..Link::plain("eth0".parse().unwrap(), LinkKind::Physical)
+        };
+        let tunnel = Link {
+            index: 7,
+            ..Link::plain("ip6tnl0".parse().unwrap(), LinkKind::other("ip6tnl"))
+        };
+        let state = NetState {
+            links: vec![tunnel],
+            ..NetState::default()
+        };
+        assert!(is_taken(Errno::EINVAL, &link(7), &state));
+        assert!(!is_taken(Errno::EINVAL, &link(8), &state));
+        assert!(is_taken(Errno::EEXIST, &link(8), &state));
+        assert!(!is_taken(Errno::ENODEV, &link(7), &state));
+    }
+}

@@ -200,8 +200,8 @@ impl<'a> Decider<'a> {
         state: &NetState,
         good: Option<&GoodRecord<'_>>,
     ) -> Option<Loss> {
-        let what = LossCause::LinkGone;
         if let Some(link) = vanished {
+            let what = LossCause::LinkGone;
             return Some(Loss { link, what });
         }
         let good = good?;

@@ -34,7 +34,7 @@ fn every_text_of_a_tenant_comes_back_byte_for_byte() {
         node.netfix("check").exits(0).stdout_has(&["2 of 2"]);
         node.lose_and_reload();
         shows(&node.netfix("plan"), shown);
-        node.restore().stdout_has(&["2 pods restored"]);
+        node.restore().stdout_has(&["2 selected pods restored"]);
         for (pod, before) in pods.iter().zip(&before) {
             pod.assert_same_as(before);
         }
@@ -227,10 +227,14 @@ fn a_namespace_at_such_a_path_is_found_stored_shown_and_restored() {
     }
     node.lose_and_reload();
     let by_bytes = [b"restore ".as_slice(), &[b'b', 0xfc], b"*"].concat();
-    netfix(&by_bytes).exits(0).stdout_has(&["1 pod restored"]);
+    netfix(&by_bytes)
+        .exits(0)
+        .stdout_has(&["1 selected pod restored"]);
     let path = [node.temp().as_os_str().as_bytes(), b"/b\\xf6ro"].concat();
     let by_path = [b"restore --netns ".as_slice(), &path].concat();
-    netfix(&by_path).exits(0).stdout_has(&["1 pod restored"]);
+    netfix(&by_path)
+        .exits(0)
+        .stdout_has(&["1 selected pod restored"]);
     for (one, before) in all.iter().zip(&before) {
         one.pod.assert_same_as(before);
     }

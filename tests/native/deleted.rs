@@ -52,7 +52,7 @@ fn a_deleted_pod_is_a_note_and_the_others_are_restored() {
     let restore = node.netfix("restore").exits(0).errors(&[]);
     assert_eq!(severity(&restore, "netns-gone"), "info");
     assert!(
-        last(&restore).ends_with("; 2 pods restored"),
+        last(&restore).ends_with("; 2 selected pods restored"),
         "{}",
         restore.transcript()
     );
@@ -122,7 +122,7 @@ fn a_replaced_pod_without_network_is_counted_once() {
     let restore = node.netfix("restore").exits(5).errors(&errors);
     assert_eq!(severity(&restore, "netns-replaced"), "info");
     assert!(
-        last(&restore).ends_with("; 2 of 3 pods restored, 1 not restored"),
+        last(&restore).ends_with("; 2 of 3 selected pods restored, 1 not restored"),
         "{}",
         restore.transcript()
     );

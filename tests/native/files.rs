@@ -34,7 +34,7 @@ fn sixty_pods_under_a_small_limit_of_open_files_are_all_restored() {
             .stdout_has(&["60 pods"]);
         limited(&node, files, "restore")
             .exits(0)
-            .stdout_has(&["60 pods restored"]);
+            .stdout_has(&["60 selected pods restored"]);
         for (pod, before) in some().zip(&before) {
             pod.assert_same_as(before);
         }
@@ -58,7 +58,7 @@ fn some_of_many_pods_are_restored_without_probe_under_a_small_limit_of_open_file
     let words = format!("restore --conflict-probe off --pod {first} --pod {second}");
     limited(&node, 64, &words)
         .exits(0)
-        .stdout_has(&["2 pods restored"]);
+        .stdout_has(&["2 selected pods restored"]);
     for (pod, before) in pods.iter().zip(&before) {
         pod.assert_same_as(before);
     }

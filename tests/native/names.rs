@@ -30,7 +30,7 @@ fn a_pod_that_only_a_process_with_such_a_name_holds_is_restored() {
     node.lose_and_reload();
     netfix("restore --wait 10s")
         .exits(0)
-        .stdout_has(&["1 pod restored"]);
+        .stdout_has(&["1 selected pod restored"]);
     assert_eq!(show(), before);
 }
 

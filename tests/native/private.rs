@@ -30,11 +30,15 @@ fn assert_ignored(alone: &Alone, node: &Node) {
     node.snapshot();
     assert_eq!(alone.ip("-o link show").lines().count(), 1, "only lo");
     with(node, alone, "check").exits(0).stdout_has(&["2 of 2"]);
-    with(node, alone, "plan").exits(0).stdout_has(&["2 pods"]);
+    with(node, alone, "plan")
+        .exits(0)
+        .stdout_has(&["2 selected pods"]);
     with(node, alone, "diff").exits(0);
     node.lose_and_reload();
     let run = with(node, alone, "restore").exits(0);
-    let run = run.stdout_has(&["2 pods"]).has_no("checkpoint-missing");
+    let run = run
+        .stdout_has(&["2 selected pods"])
+        .has_no("checkpoint-missing");
     run.lacks(&alone.path());
     assert!(pods.iter().all(Pod::has_eth0), "a pod is not restored");
     let run = with(node, alone, "verify").exits(0);
@@ -107,7 +111,7 @@ fn a_services_namespace_with_a_checkpoint_is_restored() {
     with(&node, &alone, "check").exits(2);
     with(&node, &alone, "restore")
         .exits(0)
-        .stdout_has(&["1 pod restored"]);
+        .stdout_has(&["1 selected pod restored"]);
     assert!(alone.ip("-o addr show dev eth0").contains("10.88.2.7/16"));
 }
 
@@ -238,7 +242,7 @@ fn what_a_user_puts_into_a_namespace_takes_nothing_from_a_pod() {
         node.lose_and_reload();
         with(&node, &user, "restore")
             .exits(0)
-            .stdout_has(&["2 pods restored"]);
+            .stdout_has(&["2 selected pods restored"]);
         for (pod, before) in pods.iter().zip(&before) {
             pod.assert_same_as(before);
         }
@@ -264,7 +268,7 @@ fn a_pod_with_a_user_namespace_is_restored() {
     with(&node, &alone, "check").exits(2);
     with(&node, &alone, "restore")
         .exits(0)
-        .stdout_has(&["1 pod restored"]);
+        .stdout_has(&["1 selected pod restored"]);
     assert!(alone.ip("-o addr show dev eth0").contains("10.88.2.8/16"));
 }
 

@@ -101,7 +101,7 @@ fn recreate_web(run: impl Fn(&Node, &str) -> Run, same: Same) -> Result<(), Take
         run(&node, &words(verb))
             .exits(5)
             .errors(&errors)
-            .stdout_has(&["of 2 pods"])
+            .stdout_has(&["of 2 selected pods"])
             .names("pod-replaced", old.short_id(), &of_both)
             .has_no("netns-gone");
         // For the pod that has the name now, and for the namespace without an interface.

@@ -81,7 +81,7 @@ fn a_nic_that_is_remade_while_pods_wait_for_carrier_is_no_success_without_them()
     });
     run.exits(0)
         .names("degraded", "", &["again", "2 pods"])
-        .stdout_has(&["2 pods restored"]);
+        .stdout_has(&["2 selected pods restored"]);
     node.assert_same_as(&host);
     for (pod, before) in pods.iter().zip(&before) {
         pod.assert_same_as(before);

@@ -140,7 +140,7 @@ fn restore_with_settle_restores_a_second_loss_and_ends_after_a_quiet_time() {
     let (run, ()) = restoring(&node, "restore --settle 5s", || node.lose_and_reload());
     run.exits(0)
         .names("degraded", "", &["again", "2 pods"])
-        .stdout_has(&["2 pods restored"]);
+        .stdout_has(&["2 selected pods restored"]);
     for (pod, before) in pods.iter().zip(&before) {
         pod.assert_same_as(before);
     }
