@@ -45,7 +45,7 @@ pod_ns pod1
 pod_link pod1 "$NIC" 0a:00:00:00:00:01
 pod_net pod1 192.0.2.11/24 192.0.2.1
 gw_hide
-tidy() { ip netns del web; ip link del cni0; }
+tidy() { ip netns del web; ip link del cni0; busybox sysctl -qw net.ipv4.ip_forward=0; }
 wait_for 15 "the pod's way to the other node" reaches
 overlay >"$WORK/overlay"
 before_loss
@@ -60,5 +60,9 @@ step "the pod reaches the other node, over the same vxlan"
 wait_for 15 "the pod's way to the other node" reaches
 overlay >"$WORK/overlay.after"
 diff "$WORK/overlay" "$WORK/overlay.after" || fail "the overlay differs"
-restored
+step "everything is as before, but for the timers of the bridge and the other end of a pair"
+capture "$WORK/after"
+same_but '_timer = |vweb.link_index = ' "$WORK/before" "$WORK/after" host pod1
+all_answer
+expect_exit 0 nf diff
 expect_exit 0 nf check
