@@ -238,9 +238,12 @@ fn described(kind: &str, parent: Parent) -> Link {
     }
 }
 
+/// What an object is, and how it gets into a state.
+type Addition = (String, Box<dyn Fn(&mut NetState)>);
+
 /// Objects of the host that a reload of a driver takes, each added to a state.
-fn objects(device: &IfName) -> Vec<(String, Box<dyn Fn(&mut NetState)>)> {
-    let mut all: Vec<(String, Box<dyn Fn(&mut NetState)>)> = Vec::new();
+fn objects(device: &IfName) -> Vec<Addition> {
+    let mut all: Vec<Addition> = Vec::new();
     for kind in [
         "vxlan", "macsec", "gretap", "xfrm", "ip6tnl", "hsr", "rmnet",
     ] {

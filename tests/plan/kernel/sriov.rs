@@ -83,7 +83,9 @@ impl Kernel {
         };
         let all = self.state.links.iter().filter(is_function);
         let names: Vec<IfName> = all.map(|link| link.name.clone()).collect();
-        names.iter().for_each(|name| self.delete_link(name));
+        for name in &names {
+            self.delete_link(name);
+        }
     }
 
     /// A driver offers functions, and has none.
