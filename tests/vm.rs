@@ -69,11 +69,12 @@ const BOOTS: [Boot; 14] = [
             "ovs",
             "flannel",
             "tunnels",
+            "nft-chains",
         ],
     },
     Boot {
         name: "nic",
-        scenarios: &["nic-settings", "nic-bond"],
+        scenarios: &["nic-settings", "nic-bond", "sriov", "sriov-risk"],
     },
     Boot {
         name: "netdevsim",
@@ -81,7 +82,7 @@ const BOOTS: [Boot; 14] = [
     },
     Boot {
         name: "nic-owners",
-        scenarios: &["nic-owners"],
+        scenarios: &["nic-owners", "sriov-owners"],
     },
     Boot {
         name: "engines",
