@@ -204,8 +204,8 @@ impl<'a> Decider<'a> {
             let what = LossCause::LinkGone;
             return Some(Loss { link, what });
         }
-        let good = good?;
-        let (then, under) = (&good.own.state, &good.own.stack);
+        let own = &good?.own;
+        let (then, under) = (&own.state, &own.stack);
         snapshot_quality::loss(then, state).or_else(|| uplink_loss(then, under, &self.moment.host))
     }
 

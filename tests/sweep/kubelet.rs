@@ -9,7 +9,7 @@ use crate::stage::Stage;
 use crate::stored;
 
 /// The directory of the logs of open windows.
-const LOGS: &str = "/run/netfix";
+pub const LOGS: &str = "/run/netfix";
 
 /// Starts kubelet and deletes every window, without netfix.
 pub fn let_run(stage: &Stage<'_>) {

@@ -199,6 +199,8 @@ impl<'n> Stage<'n> {
 
     fn forget(&self) {
         let _ = fs::remove_dir_all(self.node.state_dir());
+        // What memory has belongs to that folder, and not to the next one.
+        let _ = fs::remove_dir_all(self.machine.outside(kubelet::LOGS));
     }
 
     /// Whether the interfaces of pods have their former indexes.
