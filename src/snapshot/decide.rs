@@ -164,7 +164,7 @@ impl<'a> Decider<'a> {
         };
         let stored = self.stored;
         let good = stored.good(&self.moment.node, &identity, &info);
-        let loss = self.loss(vanished, &state, good.as_ref());
+        let loss = self.loss(vanished, &state, good.as_ref().map(|good| good.own));
         let evidence = match stored.get(&info.id) {
             Some(Err(_)) => evidence.or(Some(Evidence::Checkpoint)),
             _ => evidence,
@@ -194,19 +194,14 @@ impl<'a> Decider<'a> {
     }
 
     /// What the pod of this state has lost: a link that vanished while it was read, or what its good record has.
-    fn loss(
-        &self,
-        vanished: Option<String>,
-        state: &NetState,
-        good: Option<&GoodRecord<'_>>,
-    ) -> Option<Loss> {
-        if let Some(link) = vanished {
+    fn loss(&self, gone: Option<String>, now: &NetState, own: Option<&Extension>) -> Option<Loss> {
+        if let Some(link) = gone {
             let what = LossCause::LinkGone;
             return Some(Loss { link, what });
         }
-        let own = &good?.own;
-        let (then, under) = (&own.state, &own.stack);
-        snapshot_quality::loss(then, state).or_else(|| uplink_loss(then, under, &self.moment.host))
+        let Extension { state, stack, .. } = own?;
+        let uplink = || uplink_loss(state, stack, &self.moment.host);
+        snapshot_quality::loss(state, now).or_else(uplink)
     }
 
     /// Why a namespace without an interface and without a record should have both.

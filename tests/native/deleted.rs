@@ -61,7 +61,10 @@ fn a_deleted_pod_is_a_note_and_the_others_are_restored() {
         pods[at].assert_same_as(&before[at]);
     }
     let again = node.netfix("restore").exits(0);
-    assert_eq!(last(&again), "2 pods already correct; nothing to do");
+    assert_eq!(
+        last(&again),
+        "2 selected pods already correct; nothing to do"
+    );
     node.netfix("diff").exits(0);
 }
 
