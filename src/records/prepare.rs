@@ -21,7 +21,7 @@ use crate::refusal::Refusal;
 use crate::runtime::RuntimeConfig;
 use crate::store::Store;
 
-/// The daemon that spreads interrupts over processors, again and again.
+/// The daemon that spreads interrupts over processors, repeatedly.
 const IRQBALANCE: &str = "irqbalance";
 
 /// The pods of a command, and the source of what they had.

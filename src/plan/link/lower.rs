@@ -6,7 +6,7 @@ use crate::model::{IfName, Link, Parent};
 use crate::plan::{Change, Plan, Step};
 
 /// Gives a link that has lost its lower device the one that it had; `name_now` returns the present name of a link of its namespace
-/// that is there or will be. A device that somebody removed from it or replaced stays so.
+/// that is there or will be. A device that was removed from it or replaced by hand stays so.
 pub(in crate::plan) fn steps(
     wanted: &Link,
     now: &Link,

@@ -1,7 +1,7 @@
 //! The steps that bring the settings of a NIC back (ethtool(8)).
 //!
-//! The kernel does not report which of them somebody has set. So a driver that has made the device anew gets all that was recorded,
-//! and on a device that stayed a difference is a change of somebody, which is only reported.
+//! The kernel does not report which of them were set. So a driver that has made the device anew gets all that was recorded,
+//! and on a device that stayed a difference was made by a person or program, and is only reported.
 
 use crate::model::net::link::nic::{NicGroup, NicKey, NicSettings, NicState, NicValue};
 use crate::model::problem::PlanCause;
