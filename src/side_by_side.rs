@@ -1,5 +1,6 @@
 //! Work on many items, on all processors.
 
+use std::panic::resume_unwind;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 
@@ -49,6 +50,22 @@ pub(crate) fn map<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Sync)
     let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
     results.sort_unstable_by_key(|(at, _)| *at);
     results.into_iter().map(|(_, result)| result).collect()
+}
+
+/// The results of two pieces of work, the first of them on a thread of its own where one can be started. A panic of either is
+/// passed on.
+pub(crate) fn both<A: Send, B>(one: impl Fn() -> A + Sync, other: impl FnOnce() -> B) -> (A, B) {
+    thread::scope(|scope| {
+        // It works for no single pod, and so it has a name as the main thread has one.
+        let named = thread::Builder::new().name("netfix-beside".to_owned());
+        let thread = point("thread").and_then(|()| named.spawn_scoped(scope, &one));
+        let second = other();
+        let first = match thread {
+            Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            Err(_) => one(),
+        };
+        (first, second)
+    })
 }
 
 #[cfg(test)]

@@ -1,9 +1,7 @@
 //! From a request to the surveyed pods.
 
 use std::collections::BTreeSet;
-use std::panic::resume_unwind;
 use std::path::PathBuf;
-use std::thread;
 
 use crate::inventory::{Inventory, procfs};
 use crate::matching::{NetnsKey, Selection};
@@ -19,6 +17,7 @@ use crate::records::stored::{Stored, load_light, load_node};
 use crate::records::survey::{Records, SourceContents, Surveyed, survey_from};
 use crate::refusal::Refusal;
 use crate::runtime::RuntimeConfig;
+use crate::side_by_side;
 use crate::store::Store;
 
 /// The daemon that spreads interrupts over processors, repeatedly.
@@ -68,15 +67,8 @@ pub(crate) fn prepare_with(
 ) -> Result<Surveyed, Refusal> {
     let selection = &request.selection;
     // Side by side: a pod of tens of thousands of routes has a large file.
-    let (contents, inventory) = thread::scope(|scope| {
-        let reading = scope.spawn(|| read(request, store));
-        let inventory = Inventory::open(selection);
-        let contents = reading.join();
-        (
-            contents.unwrap_or_else(|panic| resume_unwind(panic)),
-            inventory,
-        )
-    });
+    let (contents, inventory) =
+        side_by_side::both(|| read(request, store), || Inventory::open(selection));
     let (contents, mut inventory) = (contents?, inventory?);
     if needs_runtime(&contents.records, &inventory, selection) {
         inventory.attribute(&request.runtimes, selection)?;

@@ -10,8 +10,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::panic::resume_unwind;
-use std::thread;
 
 use crate::inventory::observe::Host;
 use crate::kernel::words;
@@ -22,6 +20,7 @@ use crate::restore::conflict::flight::{AddressProbe, Flight};
 use crate::restore::conflict::holders;
 use crate::restore::conflict::pace::Pace;
 use crate::restore::conflict::targets::ProbeTarget;
+use crate::side_by_side;
 
 /// How a restore probes.
 #[derive(Clone, Copy)]
@@ -108,12 +107,10 @@ impl<O> Search<O> {
         let Some(flight) = self.flight.take() else {
             return (Vec::new(), Vec::new());
         };
-        let (owners, result) = thread::scope(|scope| {
-            let reading = scope.spawn(|| holders::owners_of_addresses(host, known, &claims));
-            let result = flight.and_then(|flight| flight.land(&mut self.probes));
-            let owners = reading.join();
-            (owners.unwrap_or_else(|panic| resume_unwind(panic)), result)
-        });
+        let (owners, result) = side_by_side::both(
+            || holders::owners_of_addresses(host, known, &claims),
+            || flight.and_then(|flight| flight.land(&mut self.probes)),
+        );
         let (failed, error) = match (result, &owners) {
             (Ok((failed, error)), Ok(_)) => (failed, error),
             (Err(error), _) => (all, Some(error)),
