@@ -61,7 +61,7 @@ facts() {
                (.flags | contains(["UP", "LOWER_UP"])),
                ([.addr_info[] | select(.scope != "link") | [.local, .prefixlen, .dynamic]] | sort)];
         def route($ns): select(.dst | startswith("fe80") | not) | [$ns, .dst, .gateway, .dev, .prefsrc, .protocol];
-        . as $all | ($names | split(" ")) | to_entries[] | .value as $ns | $all[.key * 3:(.key + 1) * 3]
+        . as $all | ($names | split(" ") - [""]) | to_entries[] | .value as $ns | $all[.key * 3:(.key + 1) * 3]
         | ([.[0][] | link($ns)] | sort[]), ([.[1][], .[2][] | route($ns)] | sort[])'
 }
 

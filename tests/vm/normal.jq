@@ -36,5 +36,5 @@ def state($name):
   (.[6] | lines("nexthop4")), (.[12] | lines("nexthop6"));
 
 names | . as $all
-| ($names | split(" ")) | to_entries[] | .value as $name | $all[.key * 13:(.key + 1) * 13]
+| ($names | split(" ") - [""]) | to_entries[] | .value as $name | $all[.key * 13:(.key + 1) * 13]
 | state($name) | "\($name) \(.)"

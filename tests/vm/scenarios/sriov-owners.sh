@@ -14,11 +14,14 @@ tidy() {
     systemctl stop systemd-udevd.service systemd-udevd-kernel.socket systemd-udevd-control.socket
 }
 
-# by_udev COUNT: so many functions come with the device, and have names of their place.
+# by_udev COUNT: so many functions come with the device, and have names of their place. NamePolicy= is off in this VM (net.ifnames=0).
 by_udev() {
     mkdir -p "$FILES"
     printf '%s\n' '[Match]' Driver=igb '[Link]' NamePolicy= Name="$NIC" "SR-IOVVirtualFunctions=$1" >"$FILES/10-igb.link"
-    printf '%s\n' '[Match]' Driver=igbvf '[Link]' NamePolicy=path >"$FILES/10-igbvf.link"
+    local number
+    for number in 0 1; do
+        printf '%s\n' '[Match]' "Path=pci-0000:01:10.$((2 * number))" '[Link]' "Name=enp1s0v$number" >"$FILES/10-igbvf$number.link"
+    done
     udevadm control --reload
 }
 

@@ -10,6 +10,8 @@
 standard_node
 modprobe pci-stub
 functions "$NIC" 3
+# A rate needs the speed of the link, which the number of functions resets.
+wait_for 15 "carrier on $NIC" nic_carrier
 ip link set "$NIC" vf 0 mac 02:11:22:33:44:50
 ip link set "$NIC" vf 1 mac 02:11:22:33:44:51
 ip link set "$NIC" vf 0 spoofchk off
