@@ -142,3 +142,38 @@ pub fn set(device: u32, index: u32, setting: FunctionSetting) -> Request {
         link.append_extra_attribute(LinkAttribute::Other(list))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the driver of an InfiniBand device reports about its function 1.
+    fn reported(node: u64, port: u64) -> VirtualFunction {
+        let guid =
+            |guid: u64| [&1_u32.to_ne_bytes()[..], &[0; 4], &guid.to_ne_bytes()[..]].concat();
+        let mut info = Nested::default();
+        // An address of InfiniBand has 20 bytes.
+        info.push(IFLA_VF_MAC, [&1_u32.to_ne_bytes()[..], &[0; 32]].concat());
+        info.push(IFLA_VF_IB_NODE_GUID, guid(node));
+        info.push(IFLA_VF_IB_PORT_GUID, guid(port));
+        let mut list = Nested::default();
+        list.push(IFLA_VF_INFO, info.bytes());
+        let read = read(&list.bytes()).expect("a list");
+        let [function] = read.try_into().expect("one function");
+        function
+    }
+
+    #[test]
+    fn a_guid_of_zeros_was_never_set_and_is_not_written() {
+        assert_eq!(reported(0, 0).guids, None);
+        assert_eq!(reported(0, 0).settings().collect::<Vec<_>>(), []);
+        let settings: Vec<_> = reported(0x11, 0).settings().collect();
+        assert_eq!(settings, [FunctionSetting::NodeGuid(0x11)]);
+        let settings: Vec<_> = reported(0x11, 0x22).settings().collect();
+        let both = [
+            FunctionSetting::NodeGuid(0x11),
+            FunctionSetting::PortGuid(0x22),
+        ];
+        assert_eq!(settings, both);
+    }
+}
