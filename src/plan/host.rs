@@ -98,11 +98,11 @@ impl<'a> HostPlanner<'a> {
             let cause = PlanCause::DeviceMissing { hardware };
             return self.links.report(cause.error(&wanted.name));
         };
-        if now.name != wanted.name && self.gets_name(wanted, now) {
-            self.can_be_parent(wanted);
-            self.coming.insert(wanted.name.clone());
+        let mut now = Cow::Borrowed(now);
+        if now.name != wanted.name && self.gets_name(wanted, &now) {
             let change = Change::Name(wanted.name.clone());
-            return self.links.plan.push(Step::set(&now.name, change));
+            self.links.plan.push(Step::set(&now.name, change));
+            now.to_mut().name = wanted.name.clone();
         }
         if now.name != wanted.name {
             let cause = PlanCause::DeviceRenamed {
@@ -115,9 +115,9 @@ impl<'a> HostPlanner<'a> {
                 .insert(wanted.name.clone(), now.name.clone());
         }
         self.can_be_parent(wanted);
-        self.links.cannot_restore(wanted, Some(now));
-        self.links.settle(wanted, now, Some(&self.parents));
-        let made = sriov::made(wanted, now, &self.links.plan.steps);
+        self.links.cannot_restore(wanted, Some(&now));
+        self.links.settle(wanted, &now, Some(&self.parents));
+        let made = sriov::made(wanted, &now, &self.links.plan.steps);
         self.parents.functions.extend(made);
     }
 
@@ -162,7 +162,8 @@ impl<'a> HostPlanner<'a> {
             .as_ref()
             .is_some_and(|own| own.function.is_some());
         let is_free = self.links.now.link(&wanted.name).is_none();
-        is_function && is_free && !now.flags.up && now.index != wanted.index
+        let is_unused = !now.flags.up && self.links.now.addresses_of(&now.name).is_empty();
+        is_function && is_free && is_unused && now.index != wanted.index
     }
 
     /// The link exists or will, and can be a parent.

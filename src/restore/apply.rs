@@ -14,7 +14,7 @@ use crate::kernel::{Errno, Error, Request, Socket, link};
 use crate::model::problem::{ClaimHolder, RestoreCause};
 use crate::model::{IfName, Indexed, Link, Mac, NetState, Parent, Problem};
 
-use crate::plan::{NetlinkStep, NicStep, Plan, Step};
+use crate::plan::{Change, NetlinkStep, NicStep, Plan, Step};
 use crate::restore::detour::is_taken;
 use crate::restore::permit::Permit;
 
@@ -213,6 +213,7 @@ impl Runner<'_> {
         }
         match request::of(&step, |name| self.index(name)) {
             Ok(requests) => {
+                self.learn_name(&step);
                 self.pending.push((step, requests.len()));
                 self.requests.extend(requests);
                 if self.requests.len() >= MANY {
@@ -242,6 +243,16 @@ impl Runner<'_> {
             Step::Nic(_) | Step::Netlink(_) => {}
         }
         Ok(())
+    }
+
+    /// The steps after a renaming have the new name.
+    fn learn_name(&mut self, step: &NetlinkStep) {
+        if let NetlinkStep::SetLink { dev, change, .. } = step
+            && let Change::Name(name) = change
+            && let Ok(index) = self.index(dev)
+        {
+            self.indexes.insert(name.clone(), index);
+        }
     }
 
     fn flush(&mut self) {

@@ -135,3 +135,46 @@ fn a_pods_device_that_the_hosts_plan_makes_is_not_missing() {
     let plan = planned(&host);
     assert_eq!((plan.steps.len(), plan.problems.len()), (0, 1));
 }
+
+#[test]
+fn a_pods_function_is_found_on_the_host_by_its_number() {
+    let case = lost();
+    let function = |name: &str, index: u32, mac: &str, bus: &str, number: u32| {
+        let mut link = case.wanted.links[2].clone();
+        (link.name, link.index) = (name.parse().expect("a name"), index);
+        link.mac = Some(mac.parse().expect("a MAC"));
+        let hardware = link.hardware.as_mut().expect("a device");
+        (hardware.permanent_mac, hardware.bus) = (link.mac, Some(bus.to_owned()));
+        hardware.function.as_mut().expect("a function").index = number;
+        link
+    };
+    let mut recorded = case.wanted.clone();
+    recorded.links.truncate(1);
+    (recorded.addresses, recorded.routes) = (Vec::new(), Vec::new());
+    let now = recorded.clone();
+    recorded
+        .links
+        .push(function("net1", 3, "02:11:22:33:44:50", "0000:01:10.0", 0));
+    // Both addresses of the recorded function are those of the other one now.
+    let mut host = case.observed.clone();
+    host.links.extend([
+        function("eth2", 12, "02:11:22:33:44:50", "0000:01:10.0", 1),
+        function("enp1s0v0", 11, "9a:00:00:00:00:01", "0000:01:10.2", 0),
+    ]);
+    let mut links = HostLinks::default();
+    links.confirm(&host);
+    let observed = plan::Observed {
+        state: &now,
+        new_link: None,
+        age: 0,
+        daemons: plan::DaemonState::Leave,
+        nic: plan::NicRules::default(),
+        made: &[],
+    };
+    let plan = plan::pod(&recorded, &BTreeSet::new(), observed, &links);
+    assert!(plan.problems.is_empty(), "{:?}", plan.problems);
+    assert_eq!(
+        plan.lines().first().map(String::as_str),
+        Some("+ physical net1 from the host's enp1s0v0")
+    );
+}
