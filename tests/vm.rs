@@ -66,6 +66,7 @@ const BOOTS: [Boot; 14] = [
             "neighbour-table",
             "qdiscs",
             "bridges",
+            "bridge-plain",
             "ovs",
             "flannel",
             "tunnels",
@@ -82,7 +83,7 @@ const BOOTS: [Boot; 14] = [
     },
     Boot {
         name: "nic-owners",
-        scenarios: &["nic-owners", "sriov-owners"],
+        scenarios: &["nic-owners", "nic-network-manager", "sriov-owners"],
     },
     Boot {
         name: "engines",

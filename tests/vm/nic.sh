@@ -31,6 +31,18 @@ set_queues() {
 # vectors_of NIC: the names of its interrupts.
 vectors_of() { awk -v nic="$1" '$NF == nic || index($NF, nic "-") == 1 {print $NF}' /proc/interrupts; }
 
+# ring NIC: the present number of entries for received packets.
+ring() { ethtool -g "$1" | sed '1,/^Current/d' | awk '$1 == "RX:" {print $2}'; }
+
+# stays VALUE COMMAND...: its output is the same for ten seconds.
+stays() {
+    local second
+    for second in {1..10}; do
+        [ "$("${@:2}")" = "$1" ] || fail "${*:2}: $("${@:2}") after $second s, not $1"
+        sleep 1
+    done
+}
+
 # irq_of VECTOR: the number of the interrupt with this name.
 irq_of() { awk -v vector="$1" '$NF == vector {sub(":", "", $1); print $1}' /proc/interrupts; }
 
