@@ -50,7 +50,11 @@ pod_ns pod1
 pod_link pod1 "$NIC" 0a:00:00:00:00:01
 pod_net pod1 192.0.2.11/24 192.0.2.1
 gw_hide
-tidy() { for one in "${TUNNELS[@]}" xfrm1 hsr1 dummy9; do ip link del "$one" || :; done; }
+# The drivers of tunnels have devices of their own, which go with them.
+tidy() {
+    for one in "${TUNNELS[@]}" xfrm1 hsr1 dummy9; do ip link del "$one" || :; done
+    for one in ip6_vti ip6_gre ip6_tunnel ip_vti sit ipip ip_gre; do modprobe -qr "$one" || :; done
+}
 alive() { busybox ping -c 1 -W 2 10.9.0.1 >/dev/null 2>&1; }
 wait_for 15 "the other end of gre1" alive
 shown >"$WORK/tunnels"
