@@ -13,7 +13,6 @@ is_activated() { is_active 1; }
 
 # set_once: what both have in common is no step, the ring is the recorded one and stays so, and the profile is active.
 set_once() {
-    cat "$OUT" "$OUT.err"
     grep -q "managed-link: nic $NIC rings: .*NetworkManager" "$OUT.err" || fail "the profile is not named"
     ! grep -q "nic $NIC features" "$OUT" "$OUT.err" || fail "netfix set what NetworkManager had set"
     stays 1024 ring "$NIC"
@@ -47,4 +46,5 @@ set_once
 
 step "NetworkManager activates it while netfix restores"
 restore_round "$AT_ONCE" 1
+cat "$OUT" "$OUT.err"
 set_once
