@@ -23,7 +23,9 @@ wait_for 15 "the functions" function_is_there "$NIC" 1
 bus=$(function_bus "$NIC" 2)
 echo pci-stub >"/sys/bus/pci/devices/$bus/driver_override"
 rebind "$bus" 2>/dev/null || echo "$bus" >/sys/bus/pci/drivers_probe
-host_vf=$(function_name "$NIC" 1)
+# No name of the kernel: the function has to get it back.
+host_vf=lan1
+ip link set "$(function_name "$NIC" 1)" name "$host_vf"
 ip link set "$host_vf" up
 ip addr add 198.51.100.5/24 dev "$host_vf"
 ip route add 10.60.0.0/16 via 198.51.100.1 dev "$host_vf"
