@@ -331,6 +331,7 @@ fn of_host(plan: Plan, lost: Option<Problem>) -> Vec<Problem> {
     let Plan {
         steps,
         later,
+        left: _,
         mut problems,
         unrecorded: _,
     } = plan;

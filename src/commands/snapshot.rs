@@ -48,7 +48,7 @@ fn take(args: &SnapshotArgs, context: &mut Context) -> Result<Document, Refusal>
     match taken {
         Ok(mut taken) => {
             taken.problems.extend(repeated);
-            Ok(report::snapshot(taken))
+            Ok(report::snapshot(taken, args.selectors.is_used()))
         }
         Err(mut refusal) => {
             refusal.problems.extend(repeated);

@@ -8,7 +8,7 @@ use crate::inventory::procfs;
 use crate::model::net::link::nic::VirtualFunction;
 use crate::model::net::link::socket::Program;
 use crate::model::problem::SocketCause;
-use crate::model::{Bytes, NetState, Problem};
+use crate::model::{Link, NetState, Problem};
 
 /// The daemon of sriov-network-operator on each node, and where it keeps what it has set.
 const DAEMON: &str = "sriov-network-config-daemon";
@@ -18,8 +18,7 @@ const FILES: &str = "/etc/sriov-operator/pci";
 pub(crate) fn held(host: &NetState) -> Vec<Problem> {
     let mut wanted = BTreeMap::new();
     for link in &host.links {
-        let sriov = link.nic.as_ref().and_then(|nic| nic.sriov.as_ref());
-        let functions = sriov.into_iter().flat_map(|sriov| &sriov.functions);
+        let functions = link.sriov().into_iter().flat_map(|sriov| &sriov.functions);
         for function in functions.filter(|one| one.is_passed_on()) {
             for node in nodes(Path::new("/sys/bus/pci/devices"), function) {
                 let about: &mut Vec<_> = wanted.entry(node).or_default();
@@ -70,8 +69,7 @@ fn holders(nodes: &[PathBuf]) -> BTreeMap<PathBuf, Vec<Program>> {
         targets.sort();
         targets.dedup();
         for target in targets {
-            let name = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
-            let name = Bytes::from(name.trim_ascii_end().to_vec());
+            let name = procfs::comm(pid).unwrap_or_default();
             let programs = found.entry(target).or_default();
             programs.push(Program { pid, name });
         }
@@ -81,11 +79,8 @@ fn holders(nodes: &[PathBuf]) -> BTreeMap<PathBuf, Vec<Program>> {
 
 /// The operator of virtual functions, on a host that has some: it may drain the node, or make them itself, in the middle of a restore.
 pub(crate) fn operator(host: &NetState) -> Option<Problem> {
-    let has_functions = host.links.iter().any(|link| {
-        let sriov = link.nic.as_ref().and_then(|nic| nic.sriov.as_ref());
-        sriov.is_some_and(|sriov| sriov.vfs > 0)
-    });
-    if !has_functions {
+    let mut devices = host.links.iter().filter_map(Link::sriov);
+    if !devices.any(|sriov| sriov.vfs > 0) {
         return None;
     }
     let pid = daemon();

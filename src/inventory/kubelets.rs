@@ -74,10 +74,10 @@ fn has_role(pid: u32) -> bool {
 }
 
 fn kubelet(pid: u32, own: &BTreeSet<String>) -> Option<Kubelet> {
-    let name = fs::read(format!("/proc/{pid}/comm")).ok()?;
+    let name = procfs::comm(pid).ok()?;
     let name = NAMES
         .into_iter()
-        .find(|known| name.trim_ascii_end() == known.as_bytes())?;
+        .find(|known| name.as_slice() == known.as_bytes())?;
     let is_tool = TOOLS.contains(&name) && !has_role(pid);
     if is_tool || !procfs::is_of_this_machine(pid) || !procfs::is_started_by_root(pid) {
         return None;

@@ -10,6 +10,7 @@ use std::str::FromStr;
 use std::thread;
 use std::time::Duration;
 
+use crate::model::Bytes;
 use crate::model::pod::identity::Holder;
 
 /// The file through which a process's network namespace is opened.
@@ -216,21 +217,29 @@ fn stat_field<T: FromStr>(stat: &str, field: usize) -> Option<T> {
         .ok()
 }
 
+/// The name of a process, which it may choose.
+pub(crate) fn comm(pid: u32) -> io::Result<Bytes> {
+    let comm = fs::read(format!("/proc/{pid}/comm"))?;
+    let name = comm.strip_suffix(b"\n").unwrap_or(&comm);
+    Ok(Bytes::from(name.to_vec()))
+}
+
+/// Whether a process has this name.
+fn has_name(pid: u32, name: &str) -> bool {
+    comm(pid).is_ok_and(|comm| comm.as_slice() == name.as_bytes())
+}
+
 /// Whether a process only holds a pod's namespaces.
 pub(crate) fn is_pause(pid: u32) -> bool {
-    text(format!("/proc/{pid}/comm")).is_ok_and(|command| command.trim_end() == "pause")
+    has_name(pid, "pause")
 }
 
 /// Whether a process of this name runs in the pid namespace of this process: containers may choose their names.
 pub(crate) fn runs(name: &str) -> bool {
     let namespace = |process: &str| fs::read_link(format!("/proc/{process}/ns/pid")).ok();
     let own = namespace("self");
-    let is_one = |pid: &u32| {
-        let command = text(format!("/proc/{pid}/comm"));
-        command.is_ok_and(|command| command.trim_end() == name)
-            && own.is_some()
-            && namespace(&pid.to_string()) == own
-    };
+    let is_one =
+        |pid: &u32| has_name(*pid, name) && own.is_some() && namespace(&pid.to_string()) == own;
     processes().is_ok_and(|all| all.iter().any(is_one))
 }
 

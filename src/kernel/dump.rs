@@ -1,6 +1,6 @@
 //! Dumps of the tables of a namespace: links, addresses, routes, nexthop objects, rules, neighbours.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use netlink_packet_route::address::AddressMessage;
 use netlink_packet_route::link::{LinkAttribute, LinkExtentMask, LinkMessage};
@@ -16,8 +16,6 @@ use crate::kernel::address::neighbour;
 use crate::kernel::netns::nsid::HostId;
 use crate::kernel::route::{nexthop, rule};
 use crate::model::net::address::Maker;
-use crate::model::net::limits::FORWARDING;
-use crate::model::net::link::fdb::FdbEntry;
 use crate::model::{Address, IfName, Link, Mac, Neighbour, Nexthop, Route, Rule};
 
 /// Interface names by ifindex.
@@ -298,100 +296,4 @@ pub(super) fn neighbours_in(
         let link = links.get(&message.header.ifindex);
         Ok(link.and_then(|link| neighbour::parse(&message, &link.name, link.mac)))
     })
-}
-
-/// Reads the forwarding entries that were added to links that are lost with a NIC. The kernel has no dump of one table.
-pub(super) fn forwarding(
-    socket: &mut Socket,
-    links: &mut [Link],
-    unsupported: &mut Vec<String>,
-) -> Result<(), Error> {
-    if !links.iter().any(Link::has_forwarding) && bridge_ports(links).is_empty() {
-        return Ok(());
-    }
-    let dump = whole(socket, link::fdb::list())?;
-    forwarding_in(dump, links, unsupported);
-    Ok(())
-}
-
-pub(super) fn forwarding_in(dump: Dump, links: &mut [Link], unsupported: &mut Vec<String>) {
-    let names: Names = links
-        .iter()
-        .map(|link| (link.index, link.name.clone()))
-        .collect();
-    let (ports, macs) = (bridge_ports(links), macs_of(links));
-    let entries = parsed(dump, "forwarding entry", unsupported, |object| {
-        let RouteNetlinkMessage::NewNeighbour(message) = object else {
-            return Ok(None);
-        };
-        let entry = link::fdb::parse(&message, &names);
-        Ok(entry.map(|entry| (message.header.ifindex, entry)))
-    });
-    let mut by_link: BTreeMap<u32, Vec<_>> = BTreeMap::new();
-    for (index, entry) in entries {
-        by_link.entry(index).or_default().push(entry);
-    }
-    for link in links {
-        let (has_own, is_port) = (link.has_forwarding(), ports.contains(&link.index));
-        // The kernel adds those for the MACs of a bridge and its ports.
-        let is_kernels = |entry: &FdbEntry| {
-            entry.state & FdbEntry::PERMANENT != 0 && macs.contains(&entry.lladdr)
-        };
-        let mut entries = Vec::new();
-        for entry in by_link.remove(&link.index).unwrap_or_default() {
-            match entry {
-                Ok(entry) if entry.master => {
-                    entries.extend(Some(entry).filter(|one| is_port && !is_kernels(one)));
-                }
-                Ok(entry) => entries.extend(has_own.then_some(entry)),
-                // A new link has it.
-                Err(entry) if !has_own || link.comes_with(&entry) => {}
-                Err(entry) => unsupported.push(format!(
-                    "forwarding entry {entry} dev {} via a link of another namespace",
-                    link.name
-                )),
-            }
-        }
-        keep(
-            &mut entries,
-            FORWARDING,
-            "forwarding entries",
-            &link.name,
-            unsupported,
-        );
-        link.fdb = entries;
-    }
-}
-
-/// Cuts off what is more than a file may hold, and names it.
-pub(super) fn keep<T>(
-    list: &mut Vec<T>,
-    most: usize,
-    what: &str,
-    dev: &IfName,
-    unsupported: &mut Vec<String>,
-) {
-    if list.len() > most {
-        unsupported.push(format!("{} {what} of {dev}", list.len() - most));
-        list.truncate(most);
-    }
-}
-
-pub(super) fn macs_of(links: &[Link]) -> BTreeSet<Mac> {
-    links.iter().filter_map(|link| link.mac).collect()
-}
-
-/// The ports of bridges that can be lost with a NIC.
-pub(super) fn bridge_ports(links: &[Link]) -> BTreeSet<u32> {
-    let bridges: BTreeSet<&IfName> = links
-        .iter()
-        .filter(|link| link.is_bridge())
-        .map(|bridge| &bridge.name)
-        .collect();
-    let is_port = |link: &&Link| {
-        let mut master = link.master.iter();
-        link.can_be_uplink() && master.any(|master| bridges.contains(master))
-    };
-    let ports = links.iter().filter(is_port);
-    ports.map(|port| port.index).collect()
 }

@@ -120,7 +120,7 @@ pub fn complete(socket: &mut Socket, links: NetState, needs: Needs) -> Result<Ne
         state.nexthops = dump::nexthops(socket, &links, unsupported)?;
     }
     if needs.forwarding {
-        dump::forwarding(socket, &mut state.links, unsupported)?;
+        bridging::forwarding(socket, &mut state.links, unsupported)?;
     }
     if needs.bridging {
         bridging::read(socket, &mut state.links, unsupported)?;
@@ -305,7 +305,7 @@ pub fn state_in(datagrams: &[u8]) -> Result<NetState, Error> {
     state.nexthops = dump::nexthops_in(&answer()?, &links, unsupported);
     state.rules = dump::rules_in(answer()?, unsupported);
     state.neighbours = dump::neighbours_in(answer()?, &links, unsupported);
-    dump::forwarding_in(answer()?, &mut state.links, &mut state.unsupported);
+    bridging::forwarding_in(answer()?, &mut state.links, &mut state.unsupported);
     bridging::vlans_in(answer()?, &mut state.links, &mut state.unsupported);
     bridging::groups_in(&answer()?, &mut state.links, &mut state.unsupported);
     connected::separate(&mut state, routes);

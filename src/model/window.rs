@@ -4,16 +4,21 @@
 //! Times are milliseconds since the window's start, by the monotonic clock.
 
 mod reboot;
+mod run;
+mod setting;
 
 use serde::{Deserialize, Serialize};
 
-use super::text::{escape, join};
 use super::{
-    GatewayAnswer, IfName, Interface, NodeIdentity, PodId, PodInfo, ProbeRate, Problem, State,
+    GatewayAnswer, Interface, NodeIdentity, PodId, PodInfo, ProbeRate, Problem, State,
     TargetAnswer, WindowNic, is_false,
 };
 use crate::model::fate::{ContainerChange, Fate, PodFingerprint};
 use crate::model::pod::identity::Holder;
+
+pub(crate) use run::command_line;
+pub use run::{Rollback, RollbackReason, Run};
+pub use setting::{LostSetting, SettingResult};
 
 /// Version of the format: 2 has [`Window::nics`] and [`Window::rollback`].
 pub const SCHEMA: u32 = 2;
@@ -74,6 +79,9 @@ pub struct Window {
     /// The host's NICs before and after; null when unknown.
     #[serde(default)]
     pub nics: Option<Vec<WindowNic>>,
+    /// The settings of NICs that were lost, and what the restores did with each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub settings: Vec<LostSetting>,
     /// The host after the last restore; null before it, and in the record of an earlier netfix.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<State>,
@@ -108,83 +116,6 @@ pub struct KubeletPause {
     pub paused: Option<u64>,
     /// When systemd reported the unit as running again; null before.
     pub resumed: Option<u64>,
-}
-
-/// The user's command.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Run {
-    /// Program and arguments.
-    pub argv: Vec<String>,
-    /// Its process; null when it did not start.
-    #[serde(default)]
-    pub process: Option<Holder>,
-    /// Its exit code; null while it runs, and when a signal ended it or it did not start.
-    pub exit: Option<i32>,
-    /// The signal that ended it.
-    pub signal: Option<i32>,
-    /// Why it did not start.
-    pub error: Option<String>,
-    /// After how many milliseconds netfix ended it (`--command-timeout`); absent when it ended before that.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timed_out: Option<u64>,
-}
-
-impl Run {
-    /// A command that is not started yet.
-    #[must_use]
-    pub fn new(argv: &[String]) -> Self {
-        Self {
-            argv: argv.to_vec(),
-            process: None,
-            exit: None,
-            signal: None,
-            error: None,
-            timed_out: None,
-        }
-    }
-}
-
-/// The command that brings the former driver back; it runs at most once in a window.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rollback {
-    /// Why it was started.
-    pub reason: RollbackReason,
-    /// The NICs that were missing or had no carrier, by their name before the window.
-    pub nics: Vec<IfName>,
-    /// The number of pods that were lost.
-    pub lost: usize,
-    /// The command.
-    #[serde(flatten)]
-    pub run: Run,
-}
-
-/// Why a rollback was started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RollbackReason {
-    /// A NIC was missing after `--wait`.
-    NicMissing,
-    /// A NIC had no carrier after `--wait`.
-    NoCarrier,
-    /// More than `--max-lost` pods were lost after the restore.
-    PodsLost,
-}
-
-/// Program and arguments as one types them in a shell: words with special characters are quoted, control characters escaped.
-pub(crate) fn command_line(argv: &[String]) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./:=@%+,-".contains(c);
-    let words = argv.iter().map(|word| {
-        if !word.is_empty() && word.chars().all(is_plain) {
-            return word.clone();
-        }
-        let quoted = word.chars().flat_map(|c| {
-            let is_special = matches!(c, '\\' | '"' | '$' | '`');
-            is_special.then_some('\\').into_iter().chain([c])
-        });
-        let quoted = escape(&quoted.collect::<String>());
-        format!("\"{quoted}\"")
-    });
-    join(words, " ")
 }
 
 /// A phase of a window.

@@ -1,6 +1,8 @@
 //! A plan.
 
+use crate::model::window::SettingResult;
 use crate::model::{Problem, Severity};
+use crate::plan::NicStep;
 use crate::plan::step::Step;
 
 /// What to do in one namespace.
@@ -10,6 +12,8 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// Steps that must wait until their link is up and has carrier.
     pub later: Vec<Step>,
+    /// Settings of devices that were made anew, which no step restores, and why.
+    pub left: Vec<(NicStep, SettingResult)>,
     /// Differences for which there is no step.
     pub problems: Vec<Problem>,
     /// Those of them about objects that are not in the checkpoint and are lost with a NIC, in the same order.

@@ -200,7 +200,7 @@ impl<'a> PodPlanner<'a> {
                 nic: device.nic.clone(),
                 ..wanted.clone()
             };
-            nic::of_device(wanted, &device, &observed, &mut self.links.plan);
+            nic::of_device(wanted, &device, observed.nic, &mut self.links.plan);
         }
     }
 

@@ -41,6 +41,8 @@ pub(crate) struct Surveyed {
     /// The host's state as it was recorded in this boot.
     pub node_state: Option<NodeState>,
     pub baseline: HostBaseline,
+    /// Whether it is about some of the pods only.
+    pub is_selection: bool,
     /// Pods that have a record.
     pub matched: Vec<Matched>,
     /// Records that are not used.
@@ -176,7 +178,7 @@ pub(crate) fn survey_from(
         ..
     } = inventory;
     let recorded = node_state.as_ref().map(|recorded| &recorded.state);
-    if recorded.is_some_and(NetState::has_nics) {
+    if recorded.is_some_and(NetState::has_nics) || has_devices(&paired.matched) {
         host.read_nics();
     }
     problems.append(&mut paired.problems);
@@ -198,6 +200,7 @@ pub(crate) fn survey_from(
         host,
         node_state,
         baseline,
+        is_selection: !selection.is_everything(),
         matched: paired.matched,
         rejected: paired.rejected,
         unmatched,
@@ -209,6 +212,13 @@ pub(crate) fn survey_from(
         gone: GoneRule::new(answer.as_ref()),
         answer,
     })
+}
+
+/// Whether records of pods have devices with settings, which a driver may have given back to the host.
+fn has_devices(pods: &[Matched]) -> bool {
+    let records = pods.iter().filter_map(|one| one.checkpoint.netfix.as_ref());
+    let mut links = records.flat_map(|own| &own.state.links);
+    links.any(|link| link.nic.is_some())
 }
 
 /// Which of the records is about which running pod.

@@ -17,6 +17,7 @@ use crate::model::{IfName, Indexed, Link, Mac, NetState, Parent, Problem};
 use crate::plan::{Change, NetlinkStep, NicStep, Plan, Step};
 use crate::restore::detour::is_taken;
 use crate::restore::permit::Permit;
+pub(crate) use nic::outcomes;
 
 /// A step that failed.
 #[derive(Debug)]

@@ -1,10 +1,10 @@
 //! Creates the pods' links on the host's links, all pods in few sends.
 
 use crate::kernel::link::{self, Placement};
-use crate::kernel::{Errno, Error, Netns, Request, Socket, ethtool, netns};
+use crate::kernel::{Errno, Error, Netns, Request, Socket, netns};
 use crate::model::{IfName, Link, LinkKind, NetState, Parent};
-use crate::plan::link::nic::before_move;
-use crate::plan::{NicRules, NicStep, Step};
+use crate::plan::link::nic;
+use crate::plan::{NicRules, NicStep, Plan, Step};
 use crate::restore::apply;
 use crate::restore::detour::is_taken;
 use crate::restore::permit::Permit;
@@ -151,16 +151,11 @@ fn set_device(
     let Ok(device) = parent_of(host, wanted) else {
         return Vec::new();
     };
-    let device = Link {
-        nic: wanted
-            .nic
-            .as_ref()
-            .and_then(|_| ethtool::of_device(&device.name).map(Box::new)),
-        ..device.clone()
-    };
-    let steps = before_move(wanted, &device, rules);
-    let steps = steps.into_iter().map(Step::Nic).collect();
-    let done = apply::run(permit, socket, host, steps).done.into_iter();
+    let mut plan = Plan::default();
+    nic::of_device(wanted, device, rules, &mut plan);
+    let done = apply::run(permit, socket, host, plan.steps)
+        .done
+        .into_iter();
     let renamed = done.map(|step| match step {
         Step::Nic(step) => Step::Nic(NicStep {
             dev: wanted.name.clone(),

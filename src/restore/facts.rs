@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::context::Pending;
+use crate::model::window::{LostSetting, SettingResult};
 use crate::model::{
     ConflictProbe, IfName, NodeIdentity, PodId, PodInfo, PodSummary, ProbeRate, Problem, State,
 };
@@ -15,12 +16,14 @@ pub(crate) struct Restored {
     pub node: NodeIdentity,
     /// When the host's state was recorded (RFC 3339), where it was.
     pub recorded: Option<String>,
-    /// Whether that is the whole host, and not only what is under the selected pods.
-    pub is_whole: bool,
+    /// Whether it was about some of the pods, and of the host only about what is under them.
+    pub is_selection: bool,
     /// Steps on the host, and its state after them. `None` where nothing has a usable record: then nothing was changed.
     pub host: Option<(Vec<Step>, RestoreState)>,
     /// Sorted by id.
     pub pods: Vec<RestoredPod>,
+    /// The settings of NICs that were lost, on the host and in pods.
+    pub settings: Vec<LostSetting>,
     /// Pods with a record that are gone, or that their runtime is tearing down: nothing was changed in them.
     pub gone: Vec<PodInfo>,
     pub problems: Vec<Problem>,
@@ -51,6 +54,27 @@ impl Restored {
         let pods = self.pods.iter();
         pods.map(|one| (one.pod.info.id.clone(), one.state.into()))
             .collect()
+    }
+
+    /// Adds what it did with lost settings of NICs to what restores before it did. What those left, and this one did not find, is as it
+    /// was.
+    pub(crate) fn note_settings(&self, known: &mut Vec<LostSetting>) {
+        let has_read = |pod: Option<&PodId>| match pod {
+            None => self.host.is_some(),
+            Some(id) => {
+                let mut pods = self.pods.iter();
+                pods.any(|one| one.pod.info.id == *id && one.after.is_some())
+            }
+        };
+        known.retain(|one| one.result == SettingResult::Restored || !has_read(one.pod.as_ref()));
+        for setting in &self.settings {
+            let mut before = known.iter_mut();
+            match before.find(|one| one.order() == setting.order()) {
+                Some(before) => before.result = setting.result,
+                None => known.push(setting.clone()),
+            }
+        }
+        known.sort_by(|a, b| a.order().cmp(&b.order()));
     }
 
     /// The pods that are not as they were.
@@ -128,4 +152,54 @@ pub(crate) struct Limits {
     pub conflict_probe: ConflictProbe,
     /// How many probes and announcements may leave in a second.
     pub probe_rate: Option<ProbeRate>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::net::link::nic::{NicGroup, NicValue};
+
+    fn setting(key: &str, found: u64, result: SettingResult) -> LostSetting {
+        LostSetting {
+            pod: None,
+            nic: "eth0".parse().unwrap(),
+            group: NicGroup::Rings,
+            key: key.to_owned().try_into().unwrap(),
+            before: NicValue::Number(512),
+            found: Some(NicValue::Number(found)),
+            driver: None,
+            result,
+        }
+    }
+
+    #[test]
+    fn the_record_of_lost_settings_has_what_became_of_each_in_the_end() {
+        use SettingResult::{Refused, Restored as Back};
+        let restored = |settings, state| Restored {
+            host: Some((Vec::new(), state)),
+            settings,
+            ..Restored::default()
+        };
+        let first = restored(
+            vec![
+                setting("rx", 256, Refused),
+                setting("rx-jumbo", 0, Refused),
+                setting("tx", 256, Back),
+            ],
+            RestoreState::Partial,
+        );
+        let mut known = Vec::new();
+        first.note_settings(&mut known);
+        assert_eq!(known, first.settings);
+        // Nothing could be read: what is known stays.
+        Restored::default().note_settings(&mut known);
+        assert_eq!(known, first.settings);
+        // The driver has taken one, and a program has set another one.
+        let second = restored(vec![setting("rx", 1024, Back)], RestoreState::Restored);
+        let both = first.then(second);
+        both.note_settings(&mut known);
+        let expected = [setting("rx", 1024, Back), setting("tx", 256, Back)];
+        assert_eq!(known, expected);
+        assert_eq!(both.settings, expected);
+    }
 }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use crate::context::Pending;
 use crate::kernel::Error;
 use crate::model::problem::RestoreCause;
+use crate::model::window::LostSetting;
 use crate::model::{Address, Loss, Problem};
 use crate::plan::HostLinks;
 use crate::progress::{Listener, Progress, Stage, Wait};
@@ -19,6 +20,7 @@ use crate::records::prepare::{SurveyRequest, prepare_with};
 use crate::records::stored::shown;
 use crate::records::survey::Surveyed;
 use crate::refusal::Refusal;
+use crate::restore::apply;
 use crate::restore::conflict::announce::announce;
 use crate::restore::conflict::detection::Detection;
 use crate::restore::conflict::holders;
@@ -180,6 +182,8 @@ struct Done {
     /// `None` if nothing was worked on.
     host: Option<HostDone>,
     pods: Vec<PodJob>,
+    /// The settings of the host's NICs that were lost.
+    settings: Vec<LostSetting>,
     /// The problems beside those of the host and of each pod.
     notes: Vec<Problem>,
     /// What is still under way: the second announcements.
@@ -200,9 +204,8 @@ fn in_order(
     progress: &mut dyn Listener,
 ) -> Result<Done, Error> {
     let recorded = pods.iter().map(|pod| pod.matched.pod.netns.key()).collect();
-    let (host, baseline) = (&mut surveyed.host, &mut surveyed.baseline);
     let node = surveyed.node_state.as_ref();
-    let mut host = HostJob::new(host, baseline, limit, permit);
+    let mut host = HostJob::new(&mut surveyed.host, &mut surveyed.baseline, limit, permit);
     let mut pending = Pending::default();
     course.begin(|| host.parents());
     // Give each bond its MAC back: without ports it would take over that of its next port.
@@ -244,6 +247,7 @@ fn in_order(
     pods.retain(|pod| !pod.is_torn);
     Ok(Done {
         detecting: host.detecting(),
+        settings: host.settings(),
         host: Some(host.finish()),
         pods,
         notes,
@@ -335,6 +339,11 @@ fn sum_up(mut surveyed: Surveyed, done: Done, runtimes: &RuntimeConfig) -> Resto
     let uplinks: Vec<_> = uplinks
         .map(|one| one.matched.lost_uplink(&surveyed.host.state))
         .collect();
+    let mut settings = done.settings;
+    settings.extend(done.pods.iter().flat_map(|pod| {
+        let last = pod.view().map(|view| &view.plan);
+        apply::outcomes(Some(pod.id()), &pod.done, last)
+    }));
     let finished = side_by_side::map(done.pods, PodJob::finish).into_iter();
     for ((mut pod, problems, unfinished), lost) in finished.zip(uplinks) {
         if let Some(Loss { link, .. }) = lost {
@@ -368,9 +377,10 @@ fn sum_up(mut surveyed: Surveyed, done: Done, runtimes: &RuntimeConfig) -> Resto
     Restored {
         recorded: surveyed.node_state.map(|recorded| shown(&recorded.stamp())),
         node: surveyed.node,
-        is_whole: surveyed.baseline.is_whole,
+        is_selection: surveyed.is_selection,
         host,
         pods,
+        settings,
         gone,
         problems,
         is_refused,

@@ -177,6 +177,9 @@ impl Restored {
         let mut both = second;
         both.pending.add(mem::take(&mut self.pending));
         both.detection.add(mem::take(&mut self.detection));
+        let mut settings = mem::take(&mut self.settings);
+        both.note_settings(&mut settings);
+        both.settings = settings;
         both.was_complete |= self.was_complete || self.is_complete();
         for pod in &mut both.pods {
             let mut first = self.pods.iter();

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::model::{Address, IfName, NetState};
+use crate::model::{Address, IfName, Link, NetState};
 use crate::plan::link::diff::closure;
 
 /// A device of the host that COMMAND takes, with the number of objects on it.
@@ -39,7 +39,7 @@ impl DeviceLoss {
         let hardware = device.and_then(|link| link.hardware.as_ref());
         let nic = device.and_then(|link| link.nic.as_ref());
         let settings = nic.into_iter().flat_map(|nic| nic.settings.values());
-        let sriov = nic.and_then(|nic| nic.sriov.as_ref());
+        let sriov = device.and_then(Link::sriov);
         Self {
             driver: hardware.and_then(|hardware| hardware.driver.clone()),
             links: names.len() - 1,

@@ -34,6 +34,7 @@ pub(crate) fn opened(id: String, number: u64, command: &str) -> Window {
         run: None,
         rollback: None,
         nics: None,
+        settings: Vec::new(),
         host: None,
         phases: Vec::new(),
         pods: Vec::new(),

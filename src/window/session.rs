@@ -195,6 +195,14 @@ impl WindowSession {
         }
     }
 
+    /// Of these NICs it is not known whether a pod has them.
+    pub(crate) fn note_nics_taken(&mut self, names: &BTreeSet<IfName>) {
+        let nics = self.window.nics.iter_mut().flatten();
+        for nic in nics.filter(|nic| nic.name().is_some_and(|name| names.contains(name))) {
+            nic.present = None;
+        }
+    }
+
     /// The rollback that is about to start.
     pub(crate) fn note_rollback(&mut self, rollback: Rollback) {
         self.window.rollback = Some(rollback);
@@ -229,6 +237,7 @@ impl WindowSession {
         let now = self.now();
         let host = restored.host.as_ref().map(|(_, state)| (*state).into());
         self.window.host = host.or(self.window.host);
+        restored.note_settings(&mut self.window.settings);
         let is_gone = |id: &PodId| restored.gone.iter().any(|gone| gone.id == *id);
         fates::note_gone(&mut self.window, is_gone, now);
         facts::count_bare(&mut self.window.pods, restored);

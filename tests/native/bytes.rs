@@ -208,7 +208,9 @@ fn a_namespace_at_such_a_path_is_found_stored_shown_and_restored() {
     let folder = format!("--netns {}/*", node.temp().display());
     let netfix = |words: &[u8]| Mounted::netfix(&node, &all, words);
     let with = |words: &str| netfix(format!("{words} {folder}").as_bytes());
-    with("snapshot").exits(0).stdout_has(&["2 pods saved"]);
+    with("snapshot")
+        .exits(0)
+        .stdout_has(&["2 selected pods saved"]);
     let json = with("list -o json").exits(0).json();
     let listed = json["pods"].as_array().expect("pods");
     let of = |key: &str| {

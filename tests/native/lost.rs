@@ -156,7 +156,7 @@ fn a_bare_pod_that_a_runtime_reports_is_never_recorded_as_empty() {
     assert_eq!(run.pod(&fresh)["state"], "empty");
     node.netfix(&format!("snapshot {auto}"))
         .exits(0)
-        .stdout_has(&["1 pod saved, 1 without interfaces"]);
+        .stdout_has(&["1 selected pod saved, 1 without interfaces"]);
     node.netfix(&format!("check {auto}")).exits(0);
     node.netfix(&format!("restore {auto}")).exits(0);
 }
@@ -299,7 +299,7 @@ fn a_person_gives_up_a_pod_by_name_and_nothing_else() {
     );
     node.netfix("snapshot")
         .exits(0)
-        .stdout_has(&["1 pod saved, 1 without interfaces"]);
+        .stdout_has(&["1 selected pod saved, 1 without interfaces"]);
     node.netfix("check").exits(0);
     node.netfix("restore --generation 1").exits(0);
     assert!(pods[1].has_eth0() && has_default(&pods[0], "-4"));

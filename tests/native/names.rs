@@ -26,7 +26,9 @@ fn a_pod_that_only_a_process_with_such_a_name_holds_is_restored() {
     let show = || holder.ip("-o address show dev eth0 scope global");
     let before = show();
     let netfix = |words: &str| node.netfix(&format!("{words} --netns {}", holder.path()));
-    netfix("snapshot").exits(0).stdout_has(&["1 pod saved"]);
+    netfix("snapshot")
+        .exits(0)
+        .stdout_has(&["1 selected pod saved"]);
     node.lose_and_reload();
     netfix("restore --wait 10s")
         .exits(0)

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::schema_file::faults;
 
-pub const NAMES: [&str; 7] = [
+pub const NAMES: [&str; 8] = [
     "well",
     "troubled",
     "killed",
@@ -18,6 +18,7 @@ pub const NAMES: [&str; 7] = [
     "rolled-back",
     "selected",
     "fates",
+    "settings",
 ];
 
 pub fn testdata(name: &str) -> PathBuf {

@@ -4,7 +4,6 @@
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
 use std::fs;
-use std::io;
 use std::mem;
 use std::net::IpAddr;
 use std::os::fd::RawFd;
@@ -14,8 +13,8 @@ use crate::inventory::procfs;
 use crate::inventory::sockets::Suspects;
 use crate::kernel::Errno;
 use crate::kernel::foreign::{ForeignProcess, ForeignSocket};
+use crate::model::IpFamily;
 use crate::model::net::link::socket::{Program, SocketKind};
-use crate::model::{Bytes, IpFamily};
 
 /// So many descriptors of the processes of one namespace are read: a tenant may have any number.
 const MOST_FILES: usize = 16 << 10;
@@ -251,7 +250,7 @@ impl HolderSearch {
         if places.is_empty() {
             return;
         }
-        let Ok(name) = name(pid) else { return };
+        let Ok(name) = procfs::comm(pid) else { return };
         for place in places {
             let programs = self.found.entry(*place).or_default();
             programs.insert(Program {
@@ -292,13 +291,6 @@ impl HolderSearch {
 fn socket_inode(target: &OsStr) -> Option<u64> {
     let text = target.to_str()?.strip_prefix("socket:[")?;
     text.strip_suffix(']')?.parse().ok()
-}
-
-fn name(pid: u32) -> io::Result<Bytes> {
-    let comm = fs::read(format!("/proc/{pid}/comm"))?;
-    Ok(Bytes::from(
-        comm.strip_suffix(b"\n").unwrap_or(&comm).to_vec(),
-    ))
 }
 
 #[cfg(test)]

@@ -4,18 +4,19 @@
 
 use super::ioctl::{IoctlDevice, words};
 use crate::kernel::codec::nested::word;
+use crate::model::net::link::NicDriver;
 use crate::model::{Hardware, IfName, Link, Mac, Nic};
 
 const ETHTOOL_GDRVINFO: u32 = 0x03;
 const ETHTOOL_GPERMADDR: u32 = 0x20;
 
 /// `struct ethtool_drvinfo`.
-struct DriverInfo(Vec<u8>);
+pub(super) struct DriverInfo(Vec<u8>);
 
 impl DriverInfo {
     const LENGTH: usize = 196;
 
-    fn of(device: &IoctlDevice<'_>) -> Option<Self> {
+    pub fn of(device: &IoctlDevice<'_>) -> Option<Self> {
         let mut request = words(&[ETHTOOL_GDRVINFO]);
         request.resize(Self::LENGTH, 0);
         device.call(&request).ok().map(Self)
@@ -33,8 +34,17 @@ impl DriverInfo {
         self.text(68)
     }
 
-    fn bus(&self) -> Option<String> {
+    pub fn bus(&self) -> Option<String> {
         self.text(100)
+    }
+
+    /// The driver with its versions, where it has a name.
+    pub fn whole(&self) -> Option<NicDriver> {
+        Some(NicDriver {
+            name: self.driver()?,
+            version: self.version(),
+            firmware: self.firmware(),
+        })
     }
 
     fn text(&self, at: usize) -> Option<String> {
@@ -72,16 +82,6 @@ pub(crate) fn nic(link: &Link) -> Nic {
         function: hardware.and_then(|hardware| hardware.function.clone()),
         carrier: link.flags.carrier,
     }
-}
-
-/// The driver of a device.
-pub(super) fn driver(device: &IoctlDevice<'_>) -> Option<String> {
-    DriverInfo::of(device)?.driver()
-}
-
-/// The bus address of a device.
-pub(super) fn bus(device: &IoctlDevice<'_>) -> Option<String> {
-    DriverInfo::of(device)?.bus()
 }
 
 /// `struct ethtool_perm_addr` with room for an InfiniBand address.

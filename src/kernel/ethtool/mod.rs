@@ -23,16 +23,15 @@ pub(crate) use read::nic_in;
 pub(crate) use write::set;
 
 use crate::kernel::ethtool::read::NicReader;
+use crate::model::NetState;
 use crate::model::net::link::nic::NicState;
-use crate::model::{IfName, Link, LinkKind, NetState};
 
 /// Adds what is set on them to the physical links of the calling thread's namespace. What cannot be read is unsupported.
 pub(super) fn complete(state: &mut NetState) {
     let NetState {
         links, unsupported, ..
     } = state;
-    let is_physical = |link: &&mut Link| link.kind == LinkKind::Physical && link.hardware.is_some();
-    let mut links = links.iter_mut().filter(is_physical).peekable();
+    let mut links = links.iter_mut().filter(|link| link.is_device()).peekable();
     if links.peek().is_none() {
         return;
     }
@@ -47,11 +46,6 @@ pub(super) fn complete(state: &mut NetState) {
         });
         unsupported.extend(unreadable);
     }
-}
-
-/// What is set on a device of the calling thread's namespace.
-pub(crate) fn of_device(name: &IfName) -> Option<NicState> {
-    NicReader::open_here().read(name).0
 }
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
 //! All that is set on a device.
 
+use super::device::DriverInfo;
 use super::features::{self, Features};
 use super::fields::SettingMessage;
 use super::genl::{Answer, Genl};
 use super::ioctl::{IoctlDevice, flows, private, rss, tunables, words};
 use super::message::{self, Reported, Values};
-use super::{device, irqs, link_modes, queues};
+use super::{irqs, link_modes, queues};
 use crate::kernel::Errno;
 use crate::kernel::conf::sysfs::Sysfs;
 use crate::kernel::error::SetError;
@@ -42,13 +43,16 @@ impl NicReader {
             return (None, Vec::new());
         };
         let mut reading = NicReading::new(dev);
+        let info = DriverInfo::of(&device);
+        reading.state.driver = info.as_ref().and_then(DriverInfo::whole);
         self.read_messages(&device, &mut reading);
         reading.note(NicGroup::Rss, rss::read(&device));
         reading.note_contexts(rss::contexts(&device));
         reading.note(NicGroup::FlowHash, flows::read_hash(&device));
         reading.note(NicGroup::Tunables, tunables::read(&device));
         reading.note_rules(flows::read_rules(&device));
-        if let Some(files) = device::bus(&device).as_deref().and_then(irqs::IrqFiles::of) {
+        let bus = info.and_then(|info| info.bus());
+        if let Some(files) = bus.as_deref().and_then(irqs::IrqFiles::of) {
             reading.put(NicGroup::Irqs, irqs::read(&files, dev));
         }
         if let Some(files) = self.sysfs.as_ref().and_then(|all| all.files(dev).ok()) {
@@ -67,7 +71,8 @@ impl NicReader {
             if_absent(error, other)
         }));
         // The hints of a virtual device are all that it has.
-        let is_virtual = device::driver(device).as_deref() == Some("virtio_net");
+        let driver = reading.state.driver.as_ref();
+        let is_virtual = driver.is_some_and(|driver| driver.name == "virtio_net");
         let modes = next().map(|answer| link_modes::of(&answer, is_virtual));
         reading.note(
             NicGroup::Link,

@@ -1,8 +1,9 @@
 //! Sets something on a device.
 
+use super::device::DriverInfo;
 use super::genl::Genl;
 use super::ioctl::{IoctlDevice, flows, private, rss, tunables, words};
-use super::{device, features, irqs, link_modes, message, queues};
+use super::{features, irqs, link_modes, message, queues};
 use crate::fault::point;
 use crate::kernel::Errno;
 use crate::kernel::codec::nested::{Nested, set_word};
@@ -63,7 +64,7 @@ fn set_some(
             queues::write(&sysfs.files(dev)?, key, value)
         }
         (NicGroup::Irqs, [(key, NicValue::Text(list))]) => {
-            let bus = device::bus(device);
+            let bus = DriverInfo::of(device).and_then(|info| info.bus());
             let files = bus.as_deref().and_then(irqs::IrqFiles::of);
             let files = files.ok_or(Errno::ENOENT)?;
             irqs::write(&files, dev, key, list)

@@ -3,8 +3,10 @@
 //! The kernel does not report which of them were set. So a driver that has made the device anew gets all that was recorded,
 //! and on a device that stayed a difference was made by a person or program, and is only reported.
 
+use crate::model::net::link::OtherDriver;
 use crate::model::net::link::nic::{NicGroup, NicKey, NicSettings, NicState, NicValue};
 use crate::model::problem::PlanCause;
+use crate::model::window::SettingResult;
 use crate::model::{IfName, Link, Problem};
 use crate::plan::step::setting;
 use crate::plan::{NicMode, NicRules, NicStep, Observed, Plan};
@@ -17,13 +19,8 @@ pub(super) fn steps(wanted: &Link, now: &Link, observed: &Observed<'_>, plan: &m
 }
 
 /// The same for a device that its driver gave back to the host, and that is about to be moved into its pod.
-pub(in crate::plan) fn of_device(
-    wanted: &Link,
-    device: &Link,
-    observed: &Observed<'_>,
-    plan: &mut Plan,
-) {
-    compared(wanted, device, true, observed.nic, plan);
+pub(crate) fn of_device(wanted: &Link, device: &Link, rules: NicRules, plan: &mut Plan) {
+    compared(wanted, device, true, rules, plan);
 }
 
 fn compared(wanted: &Link, now: &Link, is_new: bool, rules: NicRules, plan: &mut Plan) {
@@ -34,52 +31,51 @@ fn compared(wanted: &Link, now: &Link, is_new: bool, rules: NicRules, plan: &mut
         }
         return;
     };
-    let differences = Differences::new(&now.name, then, state, rules);
+    let Differences {
+        steps,
+        unknown,
+        problems,
+    } = Differences::new(&now.name, then, state, rules);
+    if is_new && rules.mode != NicMode::Ignore {
+        plan.problems.extend(unknown.iter().map(|step| {
+            let (then, driver) = (step.value.clone(), step.driver.clone());
+            PlanCause::SettingUnknown { then, driver }.error(step.setting())
+        }));
+        let unknown = unknown.into_iter();
+        plan.left
+            .extend(unknown.map(|step| (step, SettingResult::Unknown)));
+        plan.problems.extend(problems);
+    }
     match rules.mode {
         NicMode::Ignore => {}
         NicMode::Restore if is_new => {
             let is_ready =
                 !wanted.flags.up || (now.flags.up && (now.flags.carrier || !wanted.flags.carrier));
-            for step in differences.steps {
+            for step in steps {
                 if step.group.needs_carrier() && !is_ready {
                     plan.later.push(step.into());
                 } else {
                     plan.push(step);
                 }
             }
-            plan.problems.extend(differences.problems);
         }
-        NicMode::Restore | NicMode::Report => {
-            let problem = |step: NicStep| {
-                let object = step.setting();
-                let (then, now) = (step.value, step.now);
-                if is_new {
-                    PlanCause::SettingNotRestored { then, now }.warning(object)
-                } else {
-                    PlanCause::SettingChanged { then, now }.info(object)
-                }
-            };
-            let differ = differences.steps.into_iter().map(problem);
-            plan.problems.extend(differ);
-            if is_new {
-                plan.problems.extend(differences.problems);
+        NicMode::Report if is_new => {
+            for step in steps {
+                let (then, now, driver) =
+                    (step.value.clone(), step.now.clone(), step.driver.clone());
+                let cause = PlanCause::SettingNotRestored { then, now, driver };
+                plan.problems.push(cause.warning(step.setting()));
+                plan.left.push((step, SettingResult::Left));
             }
         }
+        NicMode::Restore | NicMode::Report => {
+            plan.problems.extend(steps.into_iter().map(|step| {
+                let object = step.setting();
+                let (then, now) = (step.value, step.now);
+                PlanCause::SettingChanged { then, now }.info(object)
+            }));
+        }
     }
-}
-
-/// The steps for a device that its driver gave back to the host, there, before it is moved into its pod: what is set on it while it
-/// is down stays.
-pub(crate) fn before_move(wanted: &Link, device: &Link, rules: NicRules) -> Vec<NicStep> {
-    if rules.mode != NicMode::Restore {
-        return Vec::new();
-    }
-    let (Some(then), Some(state)) = (&wanted.nic, &device.nic) else {
-        return Vec::new();
-    };
-    let mut steps = Differences::new(&device.name, then, state, rules).steps;
-    steps.retain(|step| !step.group.needs_carrier());
-    steps
 }
 
 /// Whether the driver has made the device anew since the record, which is of the same boot.
@@ -92,6 +88,8 @@ struct Differences {
     /// The steps that remove a difference, in the order in which drivers accept them.
     steps: Vec<NicStep>,
     /// What the driver does not have any more.
+    unknown: Vec<NicStep>,
+    /// What no step can restore for another reason.
     problems: Vec<Problem>,
 }
 
@@ -99,8 +97,11 @@ impl Differences {
     fn new(dev: &IfName, then: &NicState, state: &NicState, rules: NicRules) -> Self {
         let mut found = Self {
             steps: Vec::new(),
+            unknown: Vec::new(),
             problems: Vec::new(),
         };
+        let driver =
+            OtherDriver::between(then.driver.as_ref(), state.driver.as_ref()).map(Box::new);
         for (group, values) in &then.settings {
             if *group == NicGroup::Irqs && rules.irqs_are_balanced {
                 if state.settings.get(group) != Some(values) {
@@ -114,6 +115,9 @@ impl Differences {
                     found.compare(dev, (then, state), (*group, key, value));
                 }
             }
+        }
+        for step in found.steps.iter_mut().chain(&mut found.unknown) {
+            step.driver.clone_from(&driver);
         }
         found
     }
@@ -135,24 +139,22 @@ impl Differences {
             }
             return;
         }
-        if now.is_none() && !is_absent_by_default(&state.settings, group) {
-            let then = value.clone();
-            let object = setting(dev, group, key);
-            self.problems.push(match value {
-                // Off as before.
-                NicValue::Flag(false) => return,
-                _ => PlanCause::SettingUnknown { then }.error(object),
-            });
-            return;
-        }
-        self.steps.push(NicStep {
+        let is_unknown = now.is_none() && !is_absent_by_default(&state.settings, group);
+        let step = NicStep {
             dev: dev.clone(),
             group,
             key: key.clone(),
             value: value.clone(),
             now: now.cloned(),
             limit: value_of(&state.limits, group, key).cloned(),
-        });
+            driver: None,
+        };
+        match value {
+            // Off as before.
+            NicValue::Flag(false) if is_unknown => {}
+            _ if is_unknown => self.unknown.push(step),
+            _ => self.steps.push(step),
+        }
     }
 }
 

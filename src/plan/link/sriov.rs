@@ -20,13 +20,12 @@ struct Functions<'a> {
 impl<'a> Functions<'a> {
     /// `None` for a device that had none, and for one that was not made anew: what differs there was changed by a program since.
     fn new(wanted: &'a Link, now: &'a Link) -> Option<Self> {
-        let of = |link: &'a Link| link.nic.as_ref()?.sriov.as_ref();
-        let then = of(wanted).filter(|then| then.vfs > 0)?;
+        let then = wanted.sriov().filter(|then| then.vfs > 0)?;
         (wanted.index != now.index).then_some(Self {
             now,
             bus: now.hardware.as_ref()?.bus.as_deref()?,
             then,
-            present: of(now)?,
+            present: now.sriov()?,
         })
     }
 
@@ -114,9 +113,8 @@ fn not_restored(functions: &Functions<'_>, mode: NicMode, plan: &mut Plan) {
 
 /// What is wrong if the device had functions, and its driver cannot make any now.
 fn lost(wanted: &Link, now: &Link, mode: NicMode, plan: &mut Plan) {
-    let sriov = |link: &Link| link.nic.as_ref().and_then(|nic| nic.sriov.clone());
-    let had = sriov(wanted).map_or(0, |then| then.vfs);
-    if mode != NicMode::Ignore && had > 0 && wanted.index != now.index && sriov(now).is_none() {
+    let had = wanted.sriov().map_or(0, |then| then.vfs);
+    if mode != NicMode::Ignore && had > 0 && wanted.index != now.index && now.sriov().is_none() {
         let cause = PlanCause::NoFunctions { then: had };
         plan.problems.push(cause.error(&now.name));
     }
@@ -259,5 +257,5 @@ pub(crate) fn of_device<'a>(function: &FunctionOf, links: &'a [Link]) -> Option<
     let is_it = |own: &Hardware| own.bus.as_ref() == Some(&function.of);
     let mut links = links.iter();
     let device = links.find(|link| link.hardware.as_ref().is_some_and(is_it))?;
-    device.nic.as_ref()?.sriov.as_ref()
+    device.sriov()
 }

@@ -85,6 +85,14 @@ impl Step {
         }
     }
 
+    /// The setting of a NIC, if it is one.
+    pub(crate) fn nic(&self) -> Option<&NicStep> {
+        match self {
+            Self::Nic(step) => Some(step),
+            _ => None,
+        }
+    }
+
     /// Whether it only adds an address or a route, or takes a link up.
     pub(crate) fn is_addition(&self) -> bool {
         use NetlinkStep::{AddAddress, AddRoute};

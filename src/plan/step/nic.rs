@@ -3,7 +3,8 @@
 use std::fmt;
 
 use crate::model::IfName;
-use crate::model::net::link::nic::{NicGroup, NicKey, NicValue};
+use crate::model::net::link::OtherDriver;
+use crate::model::net::link::nic::{NicGroup, NicKey, NicValue, present};
 
 /// Sets one setting of a NIC. Consecutive ones of a device and group are one request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -20,6 +21,8 @@ pub struct NicStep {
     pub now: Option<NicValue>,
     /// The largest value, where the driver reports it.
     pub limit: Option<NicValue>,
+    /// The driver, where it is not the recorded one: then the recorded value may be a default of that.
+    pub driver: Option<Box<OtherDriver>>,
 }
 
 impl NicStep {
@@ -42,9 +45,11 @@ pub(crate) fn setting(dev: &IfName, group: NicGroup, key: &NicKey) -> String {
 impl fmt::Display for NicStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "~ {} = {}", self.setting(), self.value.short())?;
-        match &self.now {
-            Some(now) => write!(f, " (now {})", now.short()),
-            None => Ok(()),
+        let is_default = self.now.is_none() && self.driver.is_none();
+        if is_default {
+            return Ok(());
         }
+        let (now, driver) = (self.now.as_ref(), self.driver.as_deref());
+        write!(f, " (now {})", present(now, driver))
     }
 }

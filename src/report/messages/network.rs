@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{and, or_nothing};
 use crate::model::manager::SettingOwner;
-use crate::model::net::link::nic::{FunctionOf, NicValue};
+use crate::model::net::link::nic::{FunctionOf, NicValue, present};
 use crate::model::problem::{
     ClaimHolder, ConflictCause, GatewayCause, PlanCause, RestoreCause, Title,
 };
@@ -50,20 +50,16 @@ sentences! {
             checkpoint, run `netfix restore --with-daemons`",
         LeftToDaemon { more } => "is left to its daemon, and {more} more to theirs: they add them again or have withdrawn them. To \
             restore them from the checkpoint, run `netfix restore --with-daemons`",
-        SettingUnknown { then } => "was {then}; the driver does not have this setting any more" (then = then.short()),
+        SettingUnknown { then, driver: None } => "was {then}; the driver does not have this setting any more" (then = then.short()),
+        SettingUnknown { then, driver: Some(driver) } => "was {then}; {driver}, does not have this setting" (then = then.short()),
         IrqsBalanced => "irqbalance runs and assigns interrupts to processors: netfix leaves the affinity to it",
         SettingsGone => "the driver reports no settings any more: none can be compared or restored",
         SettingUnmet { then } => "is requested {then}, as it was, but the driver does not do it now" (then = then.short()),
-        SettingNotRestored { then, now } => "is {now}, was {then}: not restored (--nic-settings report)"
-            (then = then.short(), now = present(now.as_ref())),
+        SettingNotRestored { then, now, driver } => "is {now}, was {then}: not restored (--nic-settings report)"
+            (then = then.short(), now = present(now.as_ref(), driver.as_deref())),
         SettingChanged { then, now } => "is {now}, was {then}: changed since the snapshot, while the device stayed. netfix leaves it \
-            unchanged; to record the present value, run `netfix snapshot`" (then = then.short(), now = present(now.as_ref())),
+            unchanged; to record the present value, run `netfix snapshot`" (then = then.short(), now = present(now.as_ref(), None)),
     }
-}
-
-/// The present value of a setting.
-fn present(now: Option<&NicValue>) -> String {
-    now.map_or_else(|| "the default".to_owned(), NicValue::short)
 }
 
 /// What a person needs to recognise a device.
@@ -184,8 +180,8 @@ sentences! {
         PlaceTaken { error } => "another link is in its place: {error}",
         RoutePlaceTaken { error } => "another route is in its place and is left unchanged: {error}",
         StepFailed { error } => "{error}",
-        SettingRefused { then, now, limit, error } => "was {then}, is {now}{limit}{error}" (then = then.short(),
-            now = present(now.as_ref()), limit = or_nothing(", at most ", limit.as_ref().map(NicValue::short).as_ref()),
+        SettingRefused { then, now, limit, driver, error } => "was {then}, is {now}{limit}{error}" (then = then.short(),
+            now = present(now.as_ref(), driver.as_deref()), limit = or_nothing(", at most ", limit.as_ref().map(NicValue::short).as_ref()),
             error = refusal(error.as_ref())),
         FunctionRefused { error } => "refused by the driver: {error}",
         FunctionUnchanged => "the driver accepted it, but did not set it",

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::pods::{count_in, framed, listed, step_list, steps, steps_of_host, whole};
-use crate::model::net::link::nic::NicValue;
+use crate::model::net::link::nic::present;
 use crate::model::problem::{Cause, PlanCause};
 use crate::model::{Code, Exit, PodId, Problem, State};
 use crate::plan::PodVerdict;
@@ -15,7 +15,7 @@ use crate::report::document::{Document, NodeView, PodView};
 use crate::report::problems::FEW;
 use crate::report::screen::{LastLine, Screen};
 use crate::report::style::Style;
-use crate::report::text::{count, list_or_dash, others, part, pod_noun};
+use crate::report::text::{count, list_or_dash, others, part_of, pod_noun};
 use crate::restore::compare::{Compared, Comparison};
 
 /// The document. With `exit_code`, drift has its own exit code, unless there is an error.
@@ -27,7 +27,6 @@ pub(crate) fn drift(
 ) -> Document {
     let has_drifted = exit_code && comparison.has_drift();
     let recorded = surveyed.node_state.as_ref();
-    let is_recorded = recorded.is_some();
     let recorded = recorded.map(|recorded| shown(&recorded.stamp()));
     let node = NodeView {
         steps: comparison.host.lines(),
@@ -60,7 +59,7 @@ pub(crate) fn drift(
         (_, false, false) => Exit::Done,
     };
     Document {
-        is_selection: is_recorded && !surveyed.baseline.is_whole,
+        is_selection: surveyed.is_selection,
         ..Document::of(node, pods, problems).exits(exit)
     }
 }
@@ -100,23 +99,20 @@ fn body(document: &Document, style: Style) -> String {
 
 /// The settings of NICs that differ and that a restore leaves as they are, in the form of the steps that it does not take.
 fn left(document: &Document) -> Vec<String> {
-    let lines =
-        document.problems.iter().filter_map(|problem| {
-            let (PlanCause::SettingChanged { then, now }
-            | PlanCause::SettingNotRestored { then, now }) = (match &*problem.cause {
-                Cause::Plan(cause) => cause,
-                _ => return None,
-            })
-            else {
-                return None;
-            };
-            let now = now.as_ref();
-            let now = now.map_or_else(|| "the default".to_owned(), NicValue::short);
-            let pod = problem.pod.as_ref();
-            let pod = pod.map(|pod| format!(" in pod {pod}")).unwrap_or_default();
-            let object = problem.object.text();
-            Some(format!("~ {object} = {} (now {now}){pod}", then.short()))
-        });
+    let lines = document.problems.iter().filter_map(|problem| {
+        let (then, now, driver) = match &*problem.cause {
+            Cause::Plan(PlanCause::SettingChanged { then, now }) => (then, now, None),
+            Cause::Plan(PlanCause::SettingNotRestored { then, now, driver }) => {
+                (then, now, driver.as_deref())
+            }
+            _ => return None,
+        };
+        let now = present(now.as_ref(), driver);
+        let pod = problem.pod.as_ref();
+        let pod = pod.map(|pod| format!(" in pod {pod}")).unwrap_or_default();
+        let object = problem.object.text();
+        Some(format!("~ {object} = {} (now {now}){pod}", then.short()))
+    });
     lines.collect()
 }
 
@@ -215,13 +211,20 @@ fn words(document: &Document) -> LastLine {
     } else {
         ""
     };
-    let pods = format!("{}: {}", part(pods.len(), total), count(steps, "step"));
+    let pods = in_pods(document, pods.len(), steps);
     let what = match total {
         // Every pod of a checkpoint is gone.
         0 => host.trim_end_matches("; ").to_owned(),
         _ => format!("{host}{pods}{listed}"),
     };
     LastLine::new(format!("{what}{unknown}. Run `netfix restore`"), false)
+}
+
+/// How many pods have steps, of all that were compared.
+fn in_pods(document: &Document, pods: usize, steps: usize) -> String {
+    let noun = pod_noun(document.is_selection);
+    let pods = part_of(pods, document.pods.len(), noun);
+    format!("{pods}: {}", count(steps, "step"))
 }
 
 /// That no step is needed, of what was compared.
@@ -237,7 +240,7 @@ fn nothing(document: &Document, total: usize) -> String {
         }
         (Some(_), _) => format!("nothing to do: the host and {pods} are correct"),
         // The host was never recorded.
-        (None, 1) => "nothing to do: 1 pod is correct; the host is not recorded".to_owned(),
+        (None, 1) => format!("nothing to do: {pods} is correct; the host is not recorded"),
         (None, _) => format!("nothing to do: {pods} are correct; the host is not recorded"),
     }
 }

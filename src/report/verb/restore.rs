@@ -30,7 +30,7 @@ pub(crate) fn restore(restored: Restored) -> Document {
         node.state = Some(state.into());
     }
     let document = Document {
-        is_selection: restored.recorded.is_some() && !restored.is_whole,
+        is_selection: restored.is_selection,
         ..Document::of(node, restored.pods.into_iter().map(pod), restored.problems)
     };
     match (has_begun, is_refused) {

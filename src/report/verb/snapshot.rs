@@ -5,11 +5,11 @@ use crate::model::State;
 use crate::report::document::{Document, Extra, KeptView, NodeView, PodView, Verb};
 use crate::report::screen::{LastLine, Screen};
 use crate::report::style::Style;
-use crate::report::text::{count, others, part};
+use crate::report::text::{count, others, part_of, pod_noun};
 use crate::snapshot::{PodSnapshot, Snapshot};
 
 /// The document.
-pub(crate) fn snapshot(snapshot: Snapshot) -> Document {
+pub(crate) fn snapshot(snapshot: Snapshot, is_selection: bool) -> Document {
     let pod = |one: PodSnapshot| PodView {
         seen: one.seen,
         ..PodView::new(one.pod, one.state.into())
@@ -17,6 +17,7 @@ pub(crate) fn snapshot(snapshot: Snapshot) -> Document {
     let node = NodeView::recorded(&snapshot.node, snapshot.recorded);
     let document = Document::of(node, snapshot.pods.into_iter().map(pod), snapshot.problems);
     Document {
+        is_selection,
         extra: Some(Extra::Kept(snapshot.generations)),
         ..document.judged()
     }
@@ -54,7 +55,7 @@ fn words(document: &Document) -> LastLine {
         })) => format!("; nothing changed since generation {number}"),
         _ => String::new(),
     };
-    let saved = part(good, total);
+    let saved = part_of(good, total, pod_noun(document.is_selection));
     let empty = others([(empty, "without interfaces")]);
     let others = others([
         (degraded, "degraded"),

@@ -9,6 +9,7 @@ pub(super) mod outcome;
 pub(super) mod page;
 mod scale;
 mod sentence;
+mod settings;
 mod tables;
 pub(super) mod terminal;
 pub(super) mod view;

@@ -5,12 +5,14 @@ use maud::{Markup, html};
 use super::terminal::{clock_set, ended, limits, pause};
 use super::view::ReportView;
 use super::words::{self, clock, printed};
-use super::{chart, figures, histogram, nics, tables};
+use super::{chart, figures, histogram, nics, settings, tables};
 use crate::model::window::{PhaseName, Rollback};
 use crate::report::page::{document, sign};
 use crate::report::text::{count, escape, join, milliseconds, or_dash};
 
 const NICS: &str = "Driver and firmware before the window, and when netfix last read them";
+
+const SETTINGS: &str = "Settings that a NIC did not have any more after COMMAND";
 
 /// The page, with the last lines of the window's log where there are any.
 #[must_use]
@@ -32,6 +34,13 @@ pub fn page(view: &ReportView, log: Option<&[String]>) -> String {
             section aria-labelledby="nics" {
                 h2 id="nics" { "NICs" }
                 (nics::table(window).sheet(Some("nics"), NICS))
+            }
+        }
+        @if !window.settings.is_empty() {
+            section aria-labelledby="settings" {
+                h2 id="settings" { "Settings of NICs" }
+                @for line in settings::lines(view) { p { (line) } }
+                (settings::table(view).sheet(Some("settings"), SETTINGS))
             }
         }
         (pods(view))

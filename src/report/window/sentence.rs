@@ -3,11 +3,12 @@
 use super::outcome::{Ending, PodCounts, has_failed, is_still_paused};
 use super::{nics, words};
 use crate::model::Severity;
+use crate::model::net::nic;
 use crate::model::next::{NextStep, WindowNow};
-use crate::model::window::{Phase, PhaseName, Rollback, Standing, Window};
+use crate::model::window::{Phase, PhaseName, Rollback, SettingResult, Standing, Window};
 use crate::report::messages::observed;
 use crate::report::problems::programs_to_restart;
-use crate::report::text::{escape, join, milliseconds};
+use crate::report::text::{count, escape, join, list_or_dash, milliseconds};
 
 /// How it went, in one sentence.
 pub(super) fn sentence(
@@ -40,6 +41,7 @@ pub(super) fn sentence(
     let parts = [
         progress(window, ending),
         pods,
+        (ending == Ending::HostAffected).then(|| host(window)),
         run,
         window.rollback.as_ref().map(|one| rollback(window, one)),
         drivers,
@@ -50,6 +52,32 @@ pub(super) fn sentence(
     let mut letters = text.chars();
     let first = letters.next().into_iter();
     first.flat_map(char::to_uppercase).chain(letters).collect()
+}
+
+/// What of the host is not as it was.
+fn host(window: &Window) -> String {
+    let absent = nic::absent(window.nics.as_deref());
+    let words = if absent.len() > 1 {
+        ("NICs", "are")
+    } else {
+        ("NIC", "is")
+    };
+    let absent = (!absent.is_empty()).then(|| {
+        format!(
+            "the {} {} {} missing",
+            words.0,
+            list_or_dash(&absent),
+            words.1
+        )
+    });
+    let settings = window.settings.iter();
+    let open = settings.filter(|one| one.pod.is_none() && one.result != SettingResult::Restored);
+    let open = Some(open.count()).filter(|open| *open > 0);
+    let open = open.map(|open| format!("{} of NICs not restored", count(open, "setting")));
+    match (absent, open) {
+        (None, None) => "the host is not as it was".to_owned(),
+        (absent, open) => join(absent.into_iter().chain(open), "; "),
+    }
 }
 
 /// Why the rollback ran, and how it ended.

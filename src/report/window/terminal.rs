@@ -3,7 +3,7 @@
 use super::outcome::Ending;
 use super::view::{ReportView, WindowLine, WindowView};
 use super::words::{self, clock};
-use super::{nics, tables};
+use super::{nics, settings, tables};
 use crate::model::Window;
 use crate::model::next::KubeletNow;
 use crate::model::window::{EVICTION_AFTER, KubeletPause, NOT_READY_AFTER, PhaseName};
@@ -21,6 +21,7 @@ pub(in crate::report) fn report(view: &ReportView, style: Style) -> String {
     let tables = [
         tables::phases(view).text(style),
         nics::table(window).text(style),
+        settings::table(view).text(style),
         tables::pods(view, style.lists_all()).text(style),
     ];
     let infos = window.pods.iter().map(|pod| &pod.info);
@@ -67,6 +68,8 @@ fn facts(view: &ReportView) -> Facts {
         None => facts.push(("kubelet", "not paused".to_owned())),
     }
     facts.extend(["outage", ""].into_iter().zip(outages(view)));
+    let heads = std::iter::once("settings").chain(std::iter::repeat(""));
+    facts.extend(heads.zip(settings::lines(view)));
     let page = view.computed.html.as_ref();
     facts.extend(window.log.as_ref().map(|log| ("log", escape(log))));
     facts.extend(page.map(|page| ("page", escape(page))));

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::hold::NextView;
 use super::outcome::{Ending, PodCounts, PodOutcome};
 use super::sentence::sentence;
+pub use super::settings::SettingCounts;
 use crate::model::next::WindowNow;
 pub use crate::model::window::Standing;
 use crate::model::{PodId, Window, window::WindowPod};
@@ -39,6 +40,8 @@ pub struct Computed {
     pub pause_ms: Option<u64>,
     /// The pods' outages.
     pub outages: Outages,
+    /// What became of the settings of each NIC that lost some.
+    pub settings: Vec<SettingCounts>,
     /// The path of the HTML page that was written.
     pub html: Option<String>,
     /// What an open window leaves, and what to do; null when it is closed, or that was not observed.
@@ -112,6 +115,7 @@ impl ReportView {
             pods,
             pause_ms: pause.and_then(|pause| pause.resumed?.checked_sub(pause.paused?)),
             outages: Outages::of(&window),
+            settings: SettingCounts::all(&window.settings),
             html: None,
             next: now.map(NextView::new),
         };

@@ -1,8 +1,11 @@
 //! Settings of NICs: those of a device and group in one request.
 
+use std::collections::BTreeMap;
+
 use crate::kernel::{Error, ethtool};
 use crate::model::problem::RestoreCause;
-use crate::model::{IfName, Problem};
+use crate::model::window::{LostSetting, SettingResult};
+use crate::model::{IfName, PodId, Problem};
 use crate::plan::{NicStep, Plan, Step};
 use crate::restore::apply::FailedStep;
 
@@ -46,6 +49,7 @@ pub(super) fn remaining(plan: &Plan, failures: &[FailedStep]) -> Vec<Problem> {
             then: step.value.clone(),
             now: step.now.clone(),
             limit: step.limit.clone(),
+            driver: step.driver.clone(),
             error: failed.map(|failed| failed.error.to_string()),
         };
         cause.error(step.setting())
@@ -53,11 +57,39 @@ pub(super) fn remaining(plan: &Plan, failures: &[FailedStep]) -> Vec<Problem> {
     waiting.chain(refused).collect()
 }
 
+/// What became of each setting that was lost: those that were set, and by the last plan those that are not as they were.
+pub(crate) fn outcomes(
+    pod: Option<&PodId>,
+    done: &[Step],
+    last: Option<&Plan>,
+) -> Vec<LostSetting> {
+    let set = of(done).map(|step| (step, SettingResult::Restored));
+    let open = last.into_iter().flat_map(|plan| {
+        let refused = of(&plan.steps).map(|step| (step, SettingResult::Refused));
+        let waiting = of(&plan.later).map(|step| (step, SettingResult::Waiting));
+        let left = plan.left.iter().map(|(step, result)| (step, *result));
+        refused.chain(waiting).chain(left)
+    });
+    let mut all: BTreeMap<_, LostSetting> = BTreeMap::new();
+    for (step, result) in set.chain(open) {
+        let known = all.entry((&step.dev, step.group, &step.key));
+        let setting = known.or_insert_with(|| LostSetting {
+            pod: pod.cloned(),
+            nic: step.dev.clone(),
+            group: step.group,
+            key: step.key.clone(),
+            before: step.value.clone(),
+            found: step.now.clone(),
+            driver: step.driver.clone(),
+            result,
+        });
+        setting.result = result;
+    }
+    all.into_values().collect()
+}
+
 fn of(steps: &[Step]) -> impl Iterator<Item = &NicStep> {
-    steps.iter().filter_map(|step| match step {
-        Step::Nic(step) => Some(step),
-        _ => None,
-    })
+    steps.iter().filter_map(Step::nic)
 }
 
 #[cfg(test)]
@@ -74,6 +106,7 @@ mod tests {
             value: NicValue::Number(value),
             now: Some(NicValue::Number(256)),
             limit: Some(NicValue::Number(1024)),
+            driver: None,
         }
     }
 
@@ -107,6 +140,43 @@ mod tests {
                 "setting-refused: nic eth0 rings rx: was 4096, is 256, at most 1024: the driver refused it: requested \
                     ring size exceeds maximum (EINVAL: Invalid argument)",
                 "setting-refused: nic eth0 rings tx: was 512, is 256, at most 1024: the driver accepted it, but did not set it",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_last_plan_decides_what_became_of_a_setting() {
+        let [rx, tx, udp, flag] = [
+            step(NicGroup::Rings, "rx", 4096),
+            step(NicGroup::Rings, "tx", 512),
+            step(NicGroup::FlowHash, "udp4", 1),
+            step(NicGroup::Private, "legacy-rx", 1),
+        ];
+        // The driver accepted the rings, and reads another value for one of them.
+        let done = [rx.clone().into(), tx.into()];
+        let again = NicStep {
+            now: Some(NicValue::Number(1024)),
+            ..rx
+        };
+        let last = Plan {
+            steps: vec![again.into()],
+            later: vec![udp.into()],
+            left: vec![(flag, SettingResult::Unknown)],
+            ..Plan::default()
+        };
+        let outcomes = outcomes(None, &done, Some(&last));
+        let results: Vec<_> = outcomes
+            .iter()
+            .map(|one| (one.key.as_str(), one.found.clone(), one.result))
+            .collect();
+        let first = Some(NicValue::Number(256));
+        assert_eq!(
+            results,
+            [
+                ("legacy-rx", first.clone(), SettingResult::Unknown),
+                ("rx", first.clone(), SettingResult::Refused),
+                ("tx", first.clone(), SettingResult::Restored),
+                ("udp4", first, SettingResult::Waiting),
             ]
         );
     }

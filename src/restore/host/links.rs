@@ -9,6 +9,7 @@ use crate::journal;
 use crate::kernel::Error;
 use crate::matching::host_baseline::HostBaseline;
 use crate::model::problem::{ConflictCause, RestoreCause};
+use crate::model::window::LostSetting;
 use crate::model::{Address, IfName, LinkKind, Problem};
 use crate::plan::{Change, HostLinks, NetlinkStep, Plan, Step};
 use crate::progress::{Listener, Progress, Wait};
@@ -87,6 +88,11 @@ impl<'a> HostJob<'a> {
         let is_complete = self.last.steps.is_empty() && !problems.iter().any(Problem::is_error);
         let state = RestoreState::of(!self.done.is_empty(), is_complete);
         ((self.done, state), problems)
+    }
+
+    /// What became of the settings of its NICs that were lost.
+    pub(in crate::restore) fn settings(&self) -> Vec<LostSetting> {
+        apply::outcomes(None, &self.done, Some(&self.last))
     }
 
     /// What netfix did in place of the owners of links and after those of settings, and what was not selected.

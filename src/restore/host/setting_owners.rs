@@ -11,7 +11,7 @@ use crate::model::manager::SettingOwner;
 use crate::model::net::link::nic::NicGroup;
 use crate::model::problem::RestoreCause;
 use crate::model::{IfName, Problem};
-use crate::plan::{NicStep, Plan, Step};
+use crate::plan::{Plan, Step};
 use crate::restore::host::scope::plan_of;
 use crate::restore::host::wait_nic::WaitLimit;
 
@@ -33,14 +33,20 @@ impl SettingOwners {
         baseline: &HostBaseline,
         limit: WaitLimit<'_>,
     ) -> Result<bool, Error> {
-        if self.has_waited || settings(&plan.steps).next().is_none() {
+        if self.has_waited || !plan.steps.iter().any(|step| step.nic().is_some()) {
             return Ok(false);
         }
         self.has_waited = true;
         let Some((_, groups)) = of_tuned() else {
             return Ok(false);
         };
-        let is_set = |plan: &Plan| !settings(&plan.steps).any(|one| groups.contains(&one.group));
+        let is_set = |plan: &Plan| {
+            !plan
+                .steps
+                .iter()
+                .filter_map(Step::nic)
+                .any(|one| groups.contains(&one.group))
+        };
         if is_set(plan) {
             return Ok(false);
         }
@@ -59,8 +65,11 @@ pub(super) fn findings(
     host: &Host,
     of_profile: impl Fn(&IfName) -> Groups,
 ) -> Vec<Problem> {
-    let set: BTreeSet<(&IfName, NicGroup)> =
-        settings(done).map(|one| (&one.dev, one.group)).collect();
+    let set: BTreeSet<(&IfName, NicGroup)> = done
+        .iter()
+        .filter_map(Step::nic)
+        .map(|one| (&one.dev, one.group))
+        .collect();
     if set.is_empty() {
         return Vec::new();
     }
@@ -82,11 +91,4 @@ pub(super) fn findings(
         }
     }
     findings
-}
-
-fn settings(steps: &[Step]) -> impl Iterator<Item = &NicStep> {
-    steps.iter().filter_map(|step| match step {
-        Step::Nic(step) => Some(step),
-        _ => None,
-    })
 }

@@ -22,7 +22,8 @@ impl Driver<'_> {
         let (verified, mut problems) = verify::after(pods, baseline, self.request, self.context);
         let known = nic::absent(session.window().nics.as_deref());
         session.note_nics_after(nics::read(&baseline.devices()).ok());
-        let absent = absent(session.window(), &known, &self.ledger.problems);
+        let (taken, absent) = absent(session.window(), &known, &self.ledger.problems);
+        session.note_nics_taken(&taken);
         if let Some(verified) = &verified {
             session.log(&Event::Verified(Reached {
                 is_selection,
@@ -35,6 +36,7 @@ impl Driver<'_> {
             session.note_states(&self.restored.states());
         }
         problems.extend(duplicates);
+        let absent = absent.iter().map(|name| WindowCause::NicAbsent.error(name));
         problems.extend(absent);
         let is_well = !problems.iter().any(Problem::is_error);
         self.ledger.problems.add(Area::Network, problems);
@@ -43,9 +45,13 @@ impl Driver<'_> {
     }
 }
 
-/// The NICs of the host that COMMAND took and nothing brought back, but for those that a restore has named. Once kubelet runs, one
-/// that was there until then may belong to a new pod.
-fn absent(window: &Window, known: &BTreeSet<IfName>, problems: &WindowProblems) -> Vec<Problem> {
+/// The NICs of the host that a new pod may have, because they were there until kubelet ran again; and those that COMMAND took and
+/// nothing brought back, but for those that a restore has named.
+fn absent(
+    window: &Window,
+    known: &BTreeSet<IfName>,
+    problems: &WindowProblems,
+) -> (BTreeSet<IfName>, BTreeSet<IfName>) {
     let may_be_taken = window.phase() == Some(PhaseName::RebuildCheck);
     let is_named = |name: &IfName| {
         let mut found = problems.of(Area::Network);
@@ -53,7 +59,6 @@ fn absent(window: &Window, known: &BTreeSet<IfName>, problems: &WindowProblems) 
     };
     let absent = nic::absent(window.nics.as_deref()).into_iter();
     absent
-        .filter(|name| !is_named(name) && (known.contains(name) || !may_be_taken))
-        .map(|name| WindowCause::NicAbsent.error(&name))
-        .collect()
+        .filter(|name| !is_named(name))
+        .partition(|name| may_be_taken && !known.contains(name))
 }

@@ -2,8 +2,10 @@
 
 use serde_json::Value;
 
-use super::scene::{LOSING, Scene};
+use super::scene::{LOSING, Scene, quick};
 use crate::common::Node;
+use crate::common::runtimes::{ContainerOfPod, FakeCri, Sandbox, Script};
+use crate::common::systemd::PACKAGES;
 
 /// The kind of the host's eth0, which is its driver too.
 fn kind(scene: &Scene<'_>) -> String {
@@ -94,4 +96,62 @@ fn a_nic_that_is_gone_at_the_last_look_is_absent() {
     );
     let line = line(&scene);
     assert!(line.contains("absent"), "{line}");
+}
+
+/// The only pod on a NIC is deleted before kubelet is paused, and COMMAND takes that NIC.
+#[test]
+fn a_nic_that_stays_away_fails_a_window_in_which_no_pod_is_lost() {
+    let node = Node::new();
+    let pods = vec![
+        quick(node.pod("web")).simple(),
+        quick(node.pod_on_other_nic("aside")),
+    ];
+    let scene = Scene::with_pods(&node, pods);
+    scene.machine.start_kubelet(PACKAGES);
+    let sandbox = |pod: usize, name: &str, number: u8| Sandbox {
+        containers: vec![ContainerOfPod::running("app", 0)],
+        ..Sandbox::of(&scene.pods[pod], name, number)
+    };
+    let script = Script {
+        sandboxes: vec![sandbox(0, "web", 1), sandbox(1, "aside", 2)],
+        ..Script::default()
+    };
+    let cri = FakeCri::start(&scene.path("cri.sock"), script);
+    let [begun, go] = ["begun", "go"].map(|name| scene.path(name));
+    let before = scene.script(
+        "before",
+        &format!(
+            "touch {}\nwhile [ ! -e {} ]; do sleep 0.05; done",
+            begun.display(),
+            go.display()
+        ),
+    );
+    let options = format!(
+        "--wait 500ms --before {before} --runtime cri --runtime-endpoint unix://{}",
+        cri.socket.display()
+    );
+    let reload = format!("set -e\nip link del other\n{}", scene.reloading());
+    let command = scene.script("command", &reload);
+    let upgrade = scene.start_upgrade(&options, &command);
+    scene.wait_for_file("begun");
+    cri.change(|script| script.sandboxes.truncate(1));
+    scene.machine.disown(&scene.pods[1].ns);
+    std::fs::write(go, "").expect("a sign");
+    let run = upgrade.finish().exits(5);
+    let run = run.stdout_has(&[
+        "error: parent-missing: other: this NIC of the host existed before COMMAND and is missing",
+    ]);
+    let last = run.out.lines().last().unwrap_or_default();
+    assert_eq!(
+        last,
+        "Host affected: 1 of 2 pods back; 1 gone; no pod was rebuilt (2 of 2 checked); the NIC other is missing."
+    );
+    let text = scene.netfix("report").exits(0).out;
+    assert!(!text.contains("All well"), "{text}");
+    assert!(
+        text.contains("Host affected") && text.contains("absent"),
+        "{text}"
+    );
+    let record = scene.record();
+    assert_eq!(record["exit"], 5, "{record}");
 }

@@ -1,9 +1,12 @@
-//! The identity of a device.
+//! The identity of a device, and its driver.
+
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use crate::model::Mac;
 use crate::model::net::link::nic::FunctionOf;
+use crate::model::text::{escape, join};
 
 /// The identity of a device.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -54,6 +57,75 @@ fn same<T: PartialEq>(a: Option<&T>, b: Option<&T>) -> Option<bool> {
     Some(a? == b?)
 }
 
+/// The driver of a device, and the versions of driver and firmware (`ethtool -i`). A driver of the kernel reports the kernel's.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct NicDriver {
+    /// Its name, such as `i40e`.
+    pub name: String,
+    /// Its version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// The firmware's version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub firmware: Option<String>,
+}
+
+/// Another driver, version of it or firmware than the recorded one: the recorded value of a setting may be a default of that.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct OtherDriver {
+    /// The recorded one.
+    pub then: NicDriver,
+    /// The present one.
+    pub now: NicDriver,
+}
+
+impl OtherDriver {
+    /// The change, if there is one. What one of both does not report is no difference.
+    #[must_use]
+    pub fn between(then: Option<&NicDriver>, now: Option<&NicDriver>) -> Option<Self> {
+        let (then, now) = (then?, now?);
+        let differs =
+            |a: &Option<String>, b: &Option<String>| same(a.as_ref(), b.as_ref()) == Some(false);
+        let is_other = then.name != now.name
+            || differs(&then.version, &now.version)
+            || differs(&then.firmware, &now.firmware);
+        is_other.then(|| Self {
+            then: then.clone(),
+            now: now.clone(),
+        })
+    }
+
+    /// Whether the driver is the same, and only the firmware of the device is another.
+    pub(crate) fn is_firmware_alone(&self) -> bool {
+        let known = |one: &NicDriver| one.firmware.is_some();
+        let Self { then, now } = self;
+        (&then.name, &then.version) == (&now.name, &now.version) && known(then) && known(now)
+    }
+}
+
+/// Such as `the new driver, igb 5.19.4 instead of 5.6.0`.
+impl fmt::Display for OtherDriver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { then, now } = self;
+        let word = |text: &Option<String>| text.as_deref().map(escape);
+        let whole = |one: &NicDriver| {
+            join(
+                [escape(&one.name)].into_iter().chain(word(&one.version)),
+                " ",
+            )
+        };
+        if self.is_firmware_alone() {
+            let [then, now] = [then, now].map(|one| word(&one.firmware).unwrap_or_default());
+            return write!(f, "the new firmware, {now} instead of {then}");
+        }
+        let then = match word(&then.version) {
+            Some(version) if then.name == now.name => version,
+            _ => whole(then),
+        };
+        write!(f, "the new driver, {} instead of {then}", whole(now))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use crate::model::net::link::hardware::*;
@@ -75,6 +147,39 @@ mod tests {
         assert!(nic.is_same(&hardware(None, Some("0000:00:02.0"))));
         assert!(!nic.is_same(&hardware(Some(2), Some("0000:00:02.0"))));
         assert!(!nic.is_same(&hardware(None, None)));
+    }
+
+    #[test]
+    fn another_driver_is_told_by_what_differs() {
+        let driver = |name: &str, version: &str, firmware: Option<&str>| NicDriver {
+            name: name.to_owned(),
+            version: Some(version.to_owned()),
+            firmware: firmware.map(str::to_owned),
+        };
+        let then = driver("igb", "5.6.0", Some("3.20"));
+        let words = |now: NicDriver| {
+            let change = OtherDriver::between(Some(&then), Some(&now));
+            change.map(|change| change.to_string())
+        };
+        assert_eq!(words(then.clone()), None);
+        assert_eq!(words(driver("igb", "5.6.0", None)), None);
+        for (now, expected) in [
+            (
+                driver("igb", "5.19.4", Some("3.25")),
+                "the new driver, igb 5.19.4 instead of 5.6.0",
+            ),
+            (
+                driver("igb", "5.6.0", Some("3.25")),
+                "the new firmware, 3.25 instead of 3.20",
+            ),
+            (
+                driver("igc", "1.0", Some("3.20")),
+                "the new driver, igc 1.0 instead of igb 5.6.0",
+            ),
+        ] {
+            assert_eq!(words(now).as_deref(), Some(expected));
+        }
+        assert_eq!(OtherDriver::between(None, Some(&then)), None);
     }
 
     #[test]

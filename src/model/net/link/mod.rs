@@ -21,14 +21,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::net::limits;
 use crate::model::net::link::fdb::FdbEntry;
-use crate::model::net::link::nic::NicState;
+use crate::model::net::link::nic::{NicState, Sriov};
 use crate::model::net::link::port::{MdbEntry, PortVlans};
 use crate::model::net::link::sysctl::Sysctls;
 use crate::model::net::link::sysfs::SysfsSettings;
 use crate::model::net::raw::RawAttribute;
 use crate::model::{Bytes, IfName, Mac, Traffic, is_false};
 
-pub use crate::model::net::link::hardware::Hardware;
+pub use crate::model::net::link::hardware::{Hardware, NicDriver, OtherDriver};
 pub use crate::model::net::link::kind::{Ipvlan, IpvlanMode, LinkKind, Macvlan, MacvlanMode};
 pub use crate::model::net::link::vlan::{Vlan, VlanId, VlanProtocol};
 
@@ -189,6 +189,16 @@ impl Link {
     /// nor a tap of a virtual machine. A dummy or an ifb can stand in for a device.
     pub(crate) fn can_be_uplink(&self) -> bool {
         self.can_be_lost() || self.parent.is_some() || matches!(self.kind.name(), "dummy" | "ifb")
+    }
+
+    /// Whether it is a device that can be recognised when its driver has made it anew.
+    pub(crate) fn is_device(&self) -> bool {
+        self.kind == LinkKind::Physical && self.hardware.is_some()
+    }
+
+    /// Its virtual functions, where it can have some.
+    pub(crate) fn sriov(&self) -> Option<&Sriov> {
+        self.nic.as_ref()?.sriov.as_ref()
     }
 
     /// Whether forwarding entries that were added to it are lost with a NIC: those of a vxlan with a lower device.

@@ -7,7 +7,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::model::net::limits;
-use crate::model::net::link::VlanProtocol;
+use crate::model::net::link::{NicDriver, OtherDriver, VlanProtocol};
 use crate::model::text::{Invalid, join};
 use crate::model::{Mac, is_false};
 
@@ -23,6 +23,9 @@ pub struct NicState {
     /// The largest values that the driver accepts, for messages: they are never compared.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub limits: NicSettings,
+    /// Its driver, for messages; absent in records of an earlier netfix.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driver: Option<NicDriver>,
     /// Single root I/O virtualization; absent for a device that cannot have virtual functions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sriov: Option<Sriov>,
@@ -194,6 +197,12 @@ impl fmt::Display for NicValue {
             Self::Numbers(numbers) => f.write_str(&join(numbers, " ")),
         }
     }
+}
+
+/// The present value of a setting, and the driver that has it, where that is not the recorded one.
+pub(crate) fn present(now: Option<&NicValue>, driver: Option<&OtherDriver>) -> String {
+    let now = now.map_or_else(|| "the default".to_owned(), NicValue::short);
+    driver.map_or(now.clone(), |driver| format!("{now} with {driver}"))
 }
 
 /// The virtual functions of a device (`/sys/bus/pci/devices/*/sriov_*`, `ip link set vf`).

@@ -8,6 +8,7 @@ use ipnet::IpNet;
 
 use super::causes;
 use crate::model::manager::{Manager, SettingOwner};
+use crate::model::net::link::OtherDriver;
 use crate::model::net::link::nic::NicValue;
 use crate::model::net::link::socket::Program;
 use crate::model::{Code, Hardware, IfName, Mac, PodId};
@@ -35,11 +36,11 @@ causes! {
         LifetimeOver => Unsupported,
         Leased { more: usize } => Leased,
         LeftToDaemon { more: usize } => LeftToDaemon,
-        SettingUnknown { then: NicValue } => SettingUnknown,
+        SettingUnknown { then: NicValue, driver: Option<Box<OtherDriver>> } => SettingUnknown,
         IrqsBalanced => SettingDiffers,
         SettingsGone => SettingUnknown,
         SettingUnmet { then: NicValue } => SettingRefused,
-        SettingNotRestored { then: NicValue, now: Option<NicValue> } => SettingDiffers,
+        SettingNotRestored { then: NicValue, now: Option<NicValue>, driver: Option<Box<OtherDriver>> } => SettingDiffers,
         SettingChanged { then: NicValue, now: Option<NicValue> } => SettingDiffers,
         FunctionsNotRestored { now: u32, then: u32 } => SettingDiffers,
         NoFunctions { then: u32 } => SettingUnknown,
@@ -153,7 +154,13 @@ causes! {
         PodsLostAgain { pods: Vec<String> } => Degraded,
         TornDown => PodGone,
         Unsettled { times: usize } => Degraded,
-        SettingRefused { then: NicValue, now: Option<NicValue>, limit: Option<NicValue>, error: Option<String> } => SettingRefused,
+        SettingRefused {
+            then: NicValue,
+            now: Option<NicValue>,
+            limit: Option<NicValue>,
+            driver: Option<Box<OtherDriver>>,
+            error: Option<String>,
+        } => SettingRefused,
         SettingOwned { owner: SettingOwner } => ManagedLink,
         HostFailed { error: String } => Failed,
         Postponed { budget: Duration } => PodBudget,
