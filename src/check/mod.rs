@@ -333,6 +333,8 @@ fn of_host(plan: Plan, lost: Option<Problem>) -> Vec<Problem> {
         later,
         left: _,
         mut problems,
+        awaits_router: _,
+        is_unsettled: _,
         unrecorded: _,
     } = plan;
     problems.extend(lost.or_else(|| drift(steps.iter().chain(&later), None)));

@@ -16,6 +16,7 @@ use crate::kernel::address::neighbour;
 use crate::kernel::netns::nsid::HostId;
 use crate::kernel::route::{nexthop, rule};
 use crate::model::net::address::Maker;
+use crate::model::net::link::sysctl::GenMode;
 use crate::model::{Address, IfName, Link, Mac, Neighbour, Nexthop, Route, Rule};
 
 /// Interface names by ifindex.
@@ -101,8 +102,8 @@ pub(super) fn links_in(dump: Dump, unsupported: &mut Vec<String>) -> Vec<RawLink
 pub(super) struct LinkFacts {
     name: IfName,
     mac: Option<Mac>,
-    /// It adds link-local addresses.
-    derives: bool,
+    /// From what it derives link-local addresses.
+    mode: GenMode,
 }
 
 /// The links by ifindex.
@@ -124,7 +125,7 @@ pub(super) fn by_index(links: &[Link]) -> LinkNames {
             let facts = LinkFacts {
                 name: link.name.clone(),
                 mac: link.mac,
-                derives: link.sysctls.derives_addresses(),
+                mode: link.sysctls.gen_mode(),
             };
             (link.index, facts)
         })
@@ -186,7 +187,7 @@ pub(super) fn addresses_in(
         address::reports_origin() || read.iter().any(|(address, _)| address.protocol.is_some());
     read.into_iter()
         .map(|(address, link)| {
-            let maker = Maker::of(&address, reports, link.mac, link.derives);
+            let maker = Maker::of(&address, reports, link.mac, link.mode);
             Address { maker, ..address }
         })
         .collect()

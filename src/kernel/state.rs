@@ -7,6 +7,7 @@ use super::{Error, Socket, bridging, sriov, traffic};
 use crate::kernel::address::connected;
 use crate::kernel::conf::{ntable, sysctl};
 use crate::kernel::link::{multicast, sockets};
+use crate::kernel::route::advertised::AdvertisedRoutes;
 use crate::kernel::route::lookup::{Selector, lookup};
 use crate::model::net::address::Maker;
 use crate::model::net::link::sysctl::Sysctls;
@@ -231,24 +232,24 @@ pub fn router(socket: &mut Socket, state: &NetState) -> Result<Option<(IpAddr, I
     }))
 }
 
-/// How often addresses and routes are read, at most, where an address lacks a route.
+/// How often addresses and routes are read, at most, where something may have changed meanwhile.
 const READINGS: usize = 4;
 
 fn addresses_and_routes(socket: &mut Socket, links: NetState) -> Result<NetState, Error> {
     let mut state = links;
     let names = dump::by_index(&state.links);
     let of_links = state.unsupported.clone();
-    let mut before = Vec::new();
+    let mut before = Default::default();
     for _ in 0..READINGS {
         state.unsupported.clone_from(&of_links);
         state.addresses = dump::addresses(socket, &names, &mut state.unsupported)?;
         let routes = dump::routes(socket, &names, &mut state.unsupported)?;
-        connected::separate(&mut state, routes);
-        let lacking = connected::lacking(&state);
-        if lacking == before {
+        connected::separate(&mut state, routes, AdvertisedRoutes::read).map_err(Error::from)?;
+        let doubtful = connected::doubtful(&state);
+        if doubtful == before {
             break;
         }
-        before = lacking;
+        before = doubtful;
         // It lists an address a moment before its routes, under the lock that a dump of links needs.
         dump::link_table(socket, &mut Vec::new())?;
     }
@@ -308,7 +309,8 @@ pub fn state_in(datagrams: &[u8]) -> Result<NetState, Error> {
     bridging::forwarding_in(answer()?, &mut state.links, &mut state.unsupported);
     bridging::vlans_in(answer()?, &mut state.links, &mut state.unsupported);
     bridging::groups_in(&answer()?, &mut state.links, &mut state.unsupported);
-    connected::separate(&mut state, routes);
+    connected::separate(&mut state, routes, || Ok(AdvertisedRoutes::default()))
+        .map_err(Error::from)?;
     traffic::read_from(&mut state.links, |_| answer())?;
     Ok(state)
 }

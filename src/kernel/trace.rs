@@ -94,6 +94,7 @@ fn sent(netns: Option<u64>, message: &Message, flags: u16, answer: Result<(), &E
         Message::Route(message) => (kind(message), trace_words::content(message)),
         Message::Nexthop(message) => of_nexthop(message),
         Message::Mdb(message) => of_groups(message),
+        Message::Action(_) => ("RTM_NEWACTION", "actions of a filter".to_owned()),
     };
     let flags = flag_names(NLM_F_REQUEST | flags, kind.starts_with("RTM_GET"));
     let answer = match answer {

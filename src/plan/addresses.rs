@@ -9,7 +9,7 @@ use crate::model::net::address::{Maker, in_adding_order};
 use crate::model::net::route::Position;
 use crate::model::problem::PlanCause;
 use crate::model::{Address, IfName, Indexed, Neighbour, NetState, Route};
-use crate::plan::{Change, NetlinkStep, Observed, Plan, Step};
+use crate::plan::{Change, NetlinkStep, Observed, OrderedObject, Plan, Rewrite, Step};
 
 /// The steps for addresses and neighbours of the links for which `name_now` returns the present name.
 ///
@@ -26,10 +26,12 @@ pub(crate) fn steps(
         .map(|now| ((&now.dev, now.identity()), now))
         .collect();
     let (mut recorded, mut lost, mut superfluous) = (Vec::new(), Vec::new(), Vec::new());
+    let requested = to_request(wanted);
     for address in in_adding_order(wanted.addresses.iter()) {
         let Some(dev) = name_now(&address.dev) else {
             continue;
         };
+        let is_requested = requested.contains(&address.dev) && address.is_plain_link_local();
         let address = Address {
             dev,
             ..address.clone()
@@ -42,6 +44,15 @@ pub(crate) fn steps(
         }
         match (address.maker, now) {
             (Maker::Admin, _) => recorded.push(aged(address, now, observed.age)),
+            (Maker::Kernel, _) if is_requested => recorded.push(address),
+            (Maker::Kernel, Some(now)) if now.without_local && !address.without_local => {
+                // The kernel makes it anew.
+                plan.push(NetlinkStep::Rewrite(Box::new(Rewrite {
+                    gone: vec![OrderedObject::Address(now.clone())],
+                    added: Vec::new(),
+                })));
+                lost.push(address.dev);
+            }
             (Maker::Kernel, None) => {
                 // It comes with carrier, and its route with it.
                 let route = address.connected_route().filter(|_| address.without_route);
@@ -57,10 +68,27 @@ pub(crate) fn steps(
             (Maker::Network, _) => {}
         }
     }
-    link_local(&lost, observed.state, plan);
+    link_local(&lost, &modes(wanted, name_now), observed.state, plan);
     superfluous.extend(own_addresses(&recorded, &present, observed.state, plan));
     neighbours(wanted, observed.state, name_now, plan);
     superfluous
+}
+
+/// The links whose link-local address of the kernel is added by request too: those with several, of which the kernel uses the last,
+/// and those that had no carrier. The kernel adds its own with carrier, which may come after the others, or never; it takes it by
+/// request before, and then adds no other.
+fn to_request(wanted: &NetState) -> HashSet<&IfName> {
+    let mut seen = HashSet::new();
+    let addresses = wanted.addresses.iter();
+    let link_local = addresses.filter(|one| one.is_plain_link_local());
+    let several = link_local
+        .map(|one| &one.dev)
+        .filter(|dev| !seen.insert(*dev));
+    let links = wanted.links.iter();
+    let without_carrier = links.filter(|link| link.flags.up && !link.flags.carrier);
+    several
+        .chain(without_carrier.map(|link| &link.name))
+        .collect()
 }
 
 /// The steps for the addresses that were added by hand or by a program, in the order in which to add them.
@@ -112,8 +140,19 @@ type Present<'a> = HashMap<(&'a IfName, Identity), &'a Address>;
 /// What distinguishes an address from the others of its link.
 pub(super) type Identity = (IpAddr, u8, Option<IpAddr>);
 
-/// Lets the kernel add its link-local addresses to these links again: it does so when the mode of a link that is up changes.
-fn link_local(devs: &[IfName], now: &NetState, plan: &mut Plan) {
+/// The recorded modes of the links.
+fn modes(wanted: &NetState, name_now: &impl Fn(&IfName) -> Option<IfName>) -> HashMap<IfName, i64> {
+    let links = wanted.links.iter();
+    let modes = links.filter_map(|link| {
+        let mode = link.sysctls.ipv6.get(&ADDR_GEN_MODE).copied()?;
+        Some((name_now(&link.name)?, mode))
+    });
+    modes.collect()
+}
+
+/// Lets the kernel add its link-local addresses to these links again: it does so when the mode of a link that is up changes to
+/// the recorded one of `modes`.
+fn link_local(devs: &[IfName], modes: &HashMap<IfName, i64>, now: &NetState, plan: &mut Plan) {
     let changed: HashSet<IfName> = plan
         .steps
         .iter()
@@ -132,13 +171,14 @@ fn link_local(devs: &[IfName], now: &NetState, plan: &mut Plan) {
         let settings = &link.sysctls.ipv6;
         let is_ready =
             link.flags.up && link.flags.carrier && settings.get(&DISABLE_IPV6) == Some(&0);
-        let mode = settings.get(&ADDR_GEN_MODE).copied();
+        let mode_now = settings.get(&ADDR_GEN_MODE).copied();
+        let mode = modes.get(&link.name).copied().or(mode_now);
         let Some(mode) = mode.filter(|mode| is_ready && *mode != NO_ADDRESS) else {
             continue;
         };
         let set = |value, now| ipv6::write(link, ADDR_GEN_MODE, value, now);
-        let steps = [set(NO_ADDRESS, mode), set(mode, NO_ADDRESS)];
-        plan.extend(steps);
+        plan.push(set(NO_ADDRESS, mode_now.unwrap_or(mode)));
+        plan.push(set(mode, NO_ADDRESS));
     }
 }
 
@@ -157,6 +197,8 @@ fn neighbours(
             dev,
             ..neighbour.clone()
         };
+        // The kernel drops one that is not permanent while its link has no carrier.
+        plan.is_unsettled |= neighbour.managed || neighbour.noarp;
         if !present.contains(&neighbour) {
             plan.push(NetlinkStep::AddNeighbour(neighbour));
         }

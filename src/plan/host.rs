@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::link::{LinkPlanner, diff, ipv6, lower, sriov};
-use super::{addresses, daemons, loss, routes, snapshot_quality, surplus};
+use super::{addresses, daemons, loss, routers, routes, snapshot_quality, surplus};
 use crate::model::problem::{ConflictCause, PlanCause};
-use crate::model::{IfName, Link, LinkKind, NetState, Nexthop, Parent, Problem};
+use crate::model::{IfName, Link, LinkKind, NetState, Nexthop, Parent, Problem, Route};
 use crate::plan::{Change, HostDevice, HostLinks, NetlinkStep, Observed, Plan, Step};
 
 /// The plan for the host's namespace, and the parents that its pods' links then have.
@@ -338,7 +338,6 @@ impl<'a> HostPlanner<'a> {
         let wanted = Cow::Borrowed(wanted.state);
         let (wanted, note) = daemons::split(observed.daemons, wanted, state, &to_now);
         plan.problems.extend(note);
-        let wanted = &*ipv6::addable(&wanted, *observed, plan);
         let in_scope: BTreeSet<&IfName> = in_scope.iter().map(|link| &link.name).collect();
         let name_now = |then: &IfName| {
             let name = self.parents.name_now(then);
@@ -348,15 +347,17 @@ impl<'a> HostPlanner<'a> {
                 && !self.coming.contains(then);
             (is_planned && exists).then_some(name)
         };
+        let (wanted, awaited) = routers::split(wanted, state, &name_now);
+        plan.awaits_router = !awaited.is_empty();
+        plan.problems.extend(awaited);
+        let wanted = &*ipv6::addable(&wanted, *observed, plan);
         let superfluous = addresses::steps(wanted, *observed, &name_now, plan);
-        let routes = wanted
-            .routes
-            .iter()
-            .filter(|route| {
-                let devs = route.devs();
-                !devs.is_empty() && devs.into_iter().all(|dev| name_now(dev).is_some())
-            })
-            .map(|route| route.clone().renamed(|dev| self.parents.name_now(dev)));
+        let is_in_scope = |route: &Route| {
+            let devs = route.devs();
+            !devs.is_empty() && devs.into_iter().all(|dev| name_now(dev).is_some())
+        };
+        let renamed = |route: &Route| route.clone().renamed(to_now);
+        let routes = routes::recorded(wanted, is_in_scope, renamed, &state.routes);
         let hops: Vec<Nexthop> = wanted
             .nexthops
             .iter()

@@ -14,6 +14,7 @@ mod loss;
 mod order;
 mod output;
 mod pod;
+mod routers;
 mod routes;
 pub mod snapshot_quality;
 mod step;
@@ -24,7 +25,7 @@ mod verdict;
 pub use crate::plan::cni::complete::complete;
 pub use host::host;
 pub use input::{DaemonState, HostDevice, HostLinks, NicMode, NicRules, Observed};
-pub use output::Plan;
+pub use output::{AwaitedEvent, Plan};
 pub use pod::{missing_links, pod};
 pub use step::{
     Change, NetlinkStep, NicStep, OrderedObject, Rewrite, SriovChange, SriovStep, Step,

@@ -16,8 +16,21 @@ pub struct Plan {
     pub left: Vec<(NicStep, SettingResult)>,
     /// Differences for which there is no step.
     pub problems: Vec<Problem>,
-    /// Those of them about objects that are not in the checkpoint and are lost with a NIC, in the same order.
+    /// A router is to bring what is missing.
+    pub awaits_router: bool,
+    /// The kernel may still undo what was set, once a link gets carrier.
+    pub is_unsettled: bool,
+    /// Those of the problems about objects that are not in the checkpoint and are lost with a NIC, in the same order.
     pub unrecorded: Vec<Problem>,
+}
+
+/// What a restore waits for once its steps are done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AwaitedEvent {
+    /// The carrier of links.
+    Carrier,
+    /// The advertisement of a router.
+    Router,
 }
 
 impl Plan {
@@ -43,6 +56,19 @@ impl Plan {
             .map(ToString::to_string)
             .chain(later)
             .collect()
+    }
+
+    /// Whether something is to come with this; a restore that has changed nothing waits for no router.
+    pub(crate) fn awaits(&self, event: AwaitedEvent, has_changed: bool) -> bool {
+        match event {
+            AwaitedEvent::Carrier => !self.later.is_empty() || (self.is_unsettled && has_changed),
+            AwaitedEvent::Router => self.awaits_router && has_changed,
+        }
+    }
+
+    /// Whether nothing is to come with carrier or a router.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.later.is_empty() && !self.is_unsettled && !self.awaits_router
     }
 
     /// The differences that matter, for which there is no step.

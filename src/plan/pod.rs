@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::link::{LinkPlanner, diff, ipv6, lower, nic};
-use super::{addresses, daemons, routes, surplus};
+use super::{addresses, daemons, routers, routes, surplus};
 use crate::model::problem::{ConflictCause, PlanCause};
-use crate::model::{Address, Claim, IfName, Link, LinkKind, NetState, Parent, Problem};
+use crate::model::{Address, Claim, IfName, Link, LinkKind, NetState, Parent, Problem, Route};
 use crate::plan::{
     DaemonState, HostDevice, HostLinks, NetlinkStep, NicRules, Observed, Plan, SriovChange,
     SriovStep, Step,
@@ -26,11 +26,14 @@ pub fn pod(
         observed.state,
         &IfName::clone,
     );
+    let (wanted, awaited) = routers::split(wanted, observed.state, &|dev| Some(dev.clone()));
     let mut planner = PodPlanner::new(&wanted, observed, host);
     planner.all_links();
     planner.objects();
     let mut plan = planner.links.plan;
     plan.problems.extend(note);
+    plan.awaits_router = !awaited.is_empty();
+    plan.problems.extend(awaited);
     surplus::report(recorded, observed.state, &mut plan);
     plan
 }
@@ -275,11 +278,8 @@ impl<'a> PodPlanner<'a> {
             &|dev| is_settled(dev).then(|| dev.clone()),
             plan,
         );
-        let routes = wanted
-            .routes
-            .iter()
-            .filter(|route| route.devs().into_iter().all(is_settled))
-            .cloned();
+        let is_in_scope = |route: &Route| route.devs().into_iter().all(is_settled);
+        let routes = routes::recorded(wanted, is_in_scope, Route::clone, &now.routes);
         let nexthops = wanted
             .nexthops
             .iter()

@@ -5,8 +5,9 @@ use std::hash::Hash;
 
 use super::order;
 use crate::model::net::route::Position;
+use crate::model::net::route::own::{self, OwnRoutes};
 use crate::model::problem::PlanCause;
-use crate::model::{Nexthop, Route, Rule};
+use crate::model::{NetState, Nexthop, Route, Rule};
 use crate::plan::{NetlinkStep, OrderedObject, Plan, Rewrite};
 
 /// The steps for nexthop objects, hops before groups: those that are missing, and those that lost a member or an attribute.
@@ -24,18 +25,51 @@ pub(crate) fn nexthops(wanted: impl Iterator<Item = Nexthop>, now: &[Nexthop]) -
         .collect()
 }
 
+/// The recorded routes in scope, each as it is named now, and whether it comes with an address. On other links, those that come
+/// with addresses are put in order with those in scope.
+pub(crate) fn recorded(
+    wanted: &NetState,
+    is_in_scope: impl Fn(&Route) -> bool,
+    renamed: impl Fn(&Route) -> Route,
+    present: &[Route],
+) -> Vec<(Route, bool)> {
+    let devices = own::devices(&wanted.links);
+    let own = OwnRoutes::new(wanted, &devices);
+    let in_scope = wanted.routes.iter().filter(|route| is_in_scope(route));
+    let places: HashSet<_> = in_scope.map(Route::place).collect();
+    let routes = wanted.routes.iter().filter_map(|route| {
+        let (now, comes) = (renamed(route), own.has(route));
+        let is_beside = || comes && places.contains(&route.place()) && present.contains(&now);
+        (is_in_scope(route) || is_beside()).then_some((now, comes))
+    });
+    routes.collect()
+}
+
 /// The steps for routes, with those for `nexthops` before the first that may need one; `age` in seconds since the checkpoint
 /// was written.
+///
+/// Those that `come` with addresses are only put in order once they are there.
 pub(crate) fn steps(
-    wanted: impl Iterator<Item = Route>,
+    wanted: Vec<(Route, bool)>,
     observed: &[Route],
     nexthops: Vec<NetlinkStep>,
     age: u32,
     plan: &mut Plan,
 ) {
+    let present: HashSet<&Route> = observed.iter().collect();
+    let mut awaited = HashSet::new();
+    let wanted = wanted.into_iter().filter_map(|(route, comes)| {
+        let is_awaited = comes && !present.contains(&route);
+        if is_awaited {
+            awaited.insert(route.place());
+        }
+        (!is_awaited).then_some(route)
+    });
+    let wanted: Vec<Route> = wanted.collect();
     let passing = observed.iter().filter(|now| now.expires().is_some());
     let passing: HashSet<&Route> = passing.collect();
     let wanted: Vec<Route> = wanted
+        .into_iter()
         .filter_map(|route| match passing.get(&route) {
             // The kernel knows what is left.
             Some(now) => Some((*now).clone()),
@@ -63,7 +97,7 @@ pub(crate) fn steps(
         .collect();
     for place in &order {
         let (wanted, present) = &places[place];
-        in_one_place(wanted, present, &mut steps);
+        in_one_place(wanted, present, awaited.contains(place), &mut steps);
     }
     steps.sort_by_key(|(rank, _)| *rank);
     plan.extend(steps.into_iter().map(|(_, step)| step));
@@ -72,8 +106,14 @@ pub(crate) fn steps(
 /// A route to a gateway is accepted only after the route to that gateway.
 type Rank = (bool, u8);
 
-/// The steps for routes with the same destination, table and metric, of which the kernel uses the first.
-fn in_one_place(wanted: &[&Route], present: &[&Route], steps: &mut Vec<(Rank, NetlinkStep)>) {
+/// The steps for routes with the same destination, table and metric, of which the kernel uses the first. Where the place `is_shared`
+/// with a route that comes with an address, that may be there.
+fn in_one_place(
+    wanted: &[&Route],
+    present: &[&Route],
+    is_shared: bool,
+    steps: &mut Vec<(Rank, NetlinkStep)>,
+) {
     let known: HashSet<&Route> = present.iter().copied().collect();
     let missing: Vec<&Route> = wanted
         .iter()
@@ -92,7 +132,7 @@ fn in_one_place(wanted: &[&Route], present: &[&Route], steps: &mut Vec<(Rank, Ne
         let step = rewrite(behind, &known, |route| OrderedObject::Route(route.clone()));
         return steps.push((rank.unwrap_or_default(), step));
     }
-    let is_alone = wanted.len() == 1;
+    let is_alone = wanted.len() == 1 && !is_shared;
     if is_alone || missing.len() < wanted.len() || !add_by_rank(wanted, steps) {
         let position = if is_alone {
             Position::Only

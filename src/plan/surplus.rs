@@ -6,7 +6,9 @@ use std::hash::Hash;
 use super::link::ipv6;
 use super::traffic;
 use crate::model::net::address::Maker;
+use crate::model::net::link::sysctl::GenMode;
 use crate::model::net::nexthop::Nexthop;
+use crate::model::net::route::own::{self, OwnRoutes};
 use crate::model::problem::PlanCause;
 use crate::model::{Address, IfName, Indexed, Link, LinkKind, NetState, Parent, Route};
 use crate::plan::{NetlinkStep, Plan, Step};
@@ -32,8 +34,13 @@ pub(super) fn report(recorded: &NetState, now: &NetState, plan: &mut Plan) {
         let dev = Some(&address.dev).filter(|_| !address.comes_by_itself());
         surplus.add(format!("address {address}"), dev);
     }
+    // The kernel has made them with addresses, or a restore in its place.
+    let devices = own::devices(&now.links);
+    let own = OwnRoutes::new(now, &devices);
+    let is_of_others =
+        |route: &Route| own.has(route) || recorded.advertised.iter().any(|one| one == route);
     let routes = beyond(&now.routes, &recorded.routes);
-    for route in routes.filter(|now| !changed.contains(&now.place())) {
+    for route in routes.filter(|now| !changed.contains(&now.place()) && !is_of_others(now)) {
         let devs = surplus.devs_of(route);
         surplus.add(format!("route {route}"), devs);
     }
@@ -137,9 +144,24 @@ fn other_addresses<'a>(
     let key = |address: &Address| (address.dev.clone(), address.identity());
     let known: HashSet<_> = recorded.state.addresses.iter().map(key).collect();
     now.iter().filter(move |now| {
+        let is_of_kernel = now.maker == Maker::Kernel;
         let is_new = !now.comes_by_itself()
-            || (now.maker == Maker::Kernel && lacked_link_local(&now.dev, &recorded));
+            || (is_of_kernel && !would_make(recorded.link(&now.dev), now))
+            || (is_of_kernel && lacked_link_local(&now.dev, &recorded));
         is_new && !known.contains(&key(now))
+    })
+}
+
+/// Whether the kernel makes such an address on a link as it was recorded: in another mode, or while the link is down, it does
+/// not.
+fn would_make(recorded: Option<&Link>, address: &Address) -> bool {
+    recorded.is_none_or(|link| {
+        let is_of_mode = match link.sysctls.gen_mode() {
+            GenMode::OfMac => !address.is_of_secret(),
+            GenMode::OfSecret => address.is_of_secret(),
+            GenMode::Nothing => false,
+        };
+        is_of_mode && link.flags.up
     })
 }
 

@@ -41,10 +41,20 @@ pub(crate) fn steps(wanted: &Link, now: &Link, present: &Indexed<'_>, plan: &mut
                     object.table = same.table;
                     NetlinkStep::ChangeTraffic { dev, object }
                 }
+                None if is_broken(&object, now) => {
+                    let filter = object;
+                    NetlinkStep::ChangeActions { dev, filter }
+                }
                 None => NetlinkStep::AddTraffic { dev, object },
             });
         }
     }
+}
+
+/// Whether the filter is there, without the link to which it sent packets: the kernel forgets that when it is lost.
+fn is_broken(object: &TrafficObject, now: &Link) -> bool {
+    let mut broken = now.traffic.broken.iter();
+    object.object == ObjectKind::Filter && broken.any(|now| object.is_same_filter(now))
 }
 
 /// Another object that would have to be deleted first.

@@ -18,6 +18,7 @@ pub(crate) fn of(
         NetlinkStep::SetLink { dev, change, .. } => set_link(at(dev)?, change, &at)?,
         NetlinkStep::AddTraffic { dev, object } => traffic::add(at(dev)?, object),
         NetlinkStep::ChangeTraffic { dev, object } => traffic::change(at(dev)?, object),
+        NetlinkStep::ChangeActions { dev: _, filter } => traffic::replace_actions(filter),
         NetlinkStep::AddAddress(a) => address::add(at(&a.dev)?, a),
         NetlinkStep::ChangeAddress(a) => address::change(at(&a.dev)?, a),
         NetlinkStep::AddForwarding { dev, entry } => link::fdb::put(at(dev)?, entry, &at)?,

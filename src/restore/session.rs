@@ -12,7 +12,7 @@ use crate::kernel::Error;
 use crate::model::problem::RestoreCause;
 use crate::model::window::LostSetting;
 use crate::model::{Address, Loss, Problem};
-use crate::plan::HostLinks;
+use crate::plan::{AwaitedEvent, HostLinks};
 use crate::progress::{Listener, Progress, Stage, Wait};
 use crate::records::fallback::Fallback;
 use crate::records::lost::Unrestorable;
@@ -284,7 +284,7 @@ fn in_turns(
         notes.extend(probed::restore(&mut taken, turn, scene, host, progress)?);
         // Wait for carrier, once in a restore, and carry out the steps that need it.
         notes.extend(host.wait_for_carrier(links, progress)?);
-        finish_with_carrier(&mut taken, host, links, progress)?;
+        finish(AwaitedEvent::Carrier, &mut taken, host, links, progress)?;
         // Announce the addresses to switches and neighbours.
         let announced = announce(
             &mut taken,
@@ -295,27 +295,34 @@ fn in_turns(
         );
         notes.extend(announced);
     }
+    // Wait for what routers bring, once all that netfix can restore is there.
+    let mut all: Vec<&mut PodJob> = pods.iter_mut().collect();
+    finish(AwaitedEvent::Router, &mut all, host, links, progress)?;
     Ok(notes)
 }
 
-/// The steps that had to wait for carrier. Carrier spreads from the NIC to VLANs and macvlans by separate events, which
-/// takes a moment.
-fn finish_with_carrier(
+/// What had to wait for this event, and comes within a moment. Carrier spreads from the NIC to VLANs and macvlans by separate
+/// events. The kernel asks for a router once it has carrier and a link-local address, a second after these, and again after four.
+fn finish(
+    event: AwaitedEvent,
     pods: &mut [&mut PodJob],
     host: &mut HostJob<'_>,
     links: &HostLinks,
     progress: &mut dyn Listener,
 ) -> Result<(), Error> {
-    const MOMENT: Duration = Duration::from_secs(2);
     const PAUSE: Duration = Duration::from_millis(50);
-    let deadline = Instant::now() + MOMENT;
+    let moment = match event {
+        AwaitedEvent::Carrier => Duration::from_secs(2),
+        AwaitedEvent::Router => Duration::from_secs(6),
+    };
+    let deadline = Instant::now() + moment;
     loop {
-        if host.waits() {
+        if host.waits(event) {
             host.host.refresh()?;
             host.restore(progress)?;
         }
         for pod in pods.iter_mut() {
-            pod.reopen();
+            pod.reopen(event);
         }
         batch::visit(pods, None, |pod| {
             let worked = round::observe(pod, host.host, links)
@@ -323,7 +330,9 @@ fn finish_with_carrier(
             pod.close();
             worked
         });
-        if !(host.waits() || pods.iter().any(|pod| pod.waits())) || Instant::now() > deadline {
+        let mut all = pods.iter();
+        let waits = host.waits(event) || all.any(|pod| pod.waits(event));
+        if !waits || Instant::now() > deadline {
             return Ok(());
         }
         thread::sleep(PAUSE);

@@ -43,6 +43,7 @@ mod huge;
 mod identity;
 mod interrupted;
 mod kept;
+mod kernel_made;
 mod killed;
 mod kubernetes;
 mod left_over;

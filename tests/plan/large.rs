@@ -286,6 +286,7 @@ fn large(count: u64, shift: u64) -> NetState {
         links,
         addresses: all().map(|at| address(at, 32, &format!("v{at}"))).collect(),
         routes: all().map(|at| route(at, 1, Some(at & 0xff), DEV)).collect(),
+        advertised: Vec::new(),
         nexthops: Vec::new(),
         rules: all().map(rule).collect(),
         neighbours: all().map(|at| neighbour(at, DEV)).collect(),

@@ -150,6 +150,7 @@ fn losses(case: &Case) -> Vec<Loss> {
         links: _,
         addresses,
         routes,
+        advertised: _,
         nexthops,
         rules,
         neighbours,

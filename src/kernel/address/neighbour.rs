@@ -98,8 +98,9 @@ pub fn put(index: u32, neighbour: &Neighbour) -> Request {
         protocol,
     } = neighbour;
     let mut message = entry(index, *dst);
+    // A proxy entry that is not permanent goes with the carrier of its link (`pneigh_entry.permanent` in Linux 6.18).
     message.header.state = match () {
-        () if *proxy || *managed => NeighbourState::None,
+        () if *managed => NeighbourState::None,
         () if *noarp => NeighbourState::Noarp,
         () => NeighbourState::Permanent,
     };

@@ -16,7 +16,21 @@ pub enum Message {
     Nexthop(NexthopMessage),
     /// One about multicast groups of a bridge.
     Mdb(MdbMessage),
+    /// One about actions of filters.
+    Action(ActionMessage),
 }
+
+/// A message about actions of filters, which are objects of their own (`struct tcamsg`, `linux/rtnetlink.h`). None is read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActionMessage {
+    /// `TCA_ROOT_*`.
+    pub attributes: Vec<DefaultNla>,
+}
+
+/// The type of [`ActionMessage`].
+const RTM_NEWACTION: u16 = 48;
+/// The size of `struct tcamsg` in bytes.
+const ACTION_HEADER: usize = 4;
 
 /// A message about multicast groups (`struct br_port_msg`, `linux/if_bridge.h`).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,12 +111,19 @@ impl From<MdbMessage> for Message {
     }
 }
 
+impl From<ActionMessage> for Message {
+    fn from(message: ActionMessage) -> Self {
+        Self::Action(message)
+    }
+}
+
 impl NetlinkSerializable for Message {
     fn message_type(&self) -> u16 {
         match self {
             Self::Route(message) => message.message_type(),
             Self::Nexthop(message) => message.kind,
             Self::Mdb(message) => message.kind,
+            Self::Action(_) => RTM_NEWACTION,
         }
     }
 
@@ -111,6 +132,7 @@ impl NetlinkSerializable for Message {
             Self::Route(message) => NetlinkSerializable::buffer_len(message),
             Self::Nexthop(message) => HEADER + message.attributes.as_slice().buffer_len(),
             Self::Mdb(message) => HEADER + message.attributes.as_slice().buffer_len(),
+            Self::Action(message) => ACTION_HEADER + message.attributes.as_slice().buffer_len(),
         }
     }
 
@@ -127,6 +149,11 @@ impl NetlinkSerializable for Message {
                 let (header, attributes) = buffer.split_at_mut(HEADER);
                 header[..4].copy_from_slice(&[AF_BRIDGE, 0, 0, 0]);
                 header[4..].copy_from_slice(&message.index.to_ne_bytes());
+                message.attributes.as_slice().emit(attributes);
+            }
+            Self::Action(message) => {
+                let (header, attributes) = buffer.split_at_mut(ACTION_HEADER);
+                header.fill(0);
                 message.attributes.as_slice().emit(attributes);
             }
         }

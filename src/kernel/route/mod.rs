@@ -1,5 +1,6 @@
 //! Routes: between rtnetlink messages and the model (`ip route`).
 
+pub(crate) mod advertised;
 pub mod lookup;
 pub mod nexthop;
 mod read;

@@ -139,6 +139,14 @@ pub(super) fn sendable(name: &str, options: &[u8], protocol: [u8; 2]) -> Vec<u8>
     nested.bytes()
 }
 
+/// The list of actions to send for stored options.
+pub(super) fn actions(name: &str, options: &[u8]) -> Vec<u8> {
+    let options = Nested::parse(options);
+    let list = of(name).zip(options.as_ref());
+    let list = list.and_then(|(kind, options)| options.get(kind.actions));
+    list.map(action::sendable).unwrap_or_default()
+}
+
 /// The number of 32 bits in an attribute of options.
 pub(super) fn number(options: &[u8], attribute: u16) -> Option<u32> {
     word(Nested::parse(options)?.get(attribute)?, 0)

@@ -10,11 +10,12 @@ mod read;
 mod tcx;
 mod u32;
 
-use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, Nla};
+use netlink_packet_core::{DefaultNla, NLA_F_NESTED, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, Nla};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage};
 
 use super::Request;
+use crate::kernel::codec::message::ActionMessage;
 use crate::kernel::codec::text;
 use crate::model::TrafficObject;
 use crate::model::net::limits;
@@ -25,6 +26,8 @@ pub(super) use read::read;
 #[cfg(feature = "fuzzing")]
 pub(super) use read::read_from;
 
+/// `TCA_ACT_TAB` (`linux/rtnetlink.h`).
+const TCA_ACT_TAB: u16 = 1;
 /// `TCA_KIND` (`linux/rtnetlink.h`).
 const KIND: u16 = 1;
 
@@ -36,6 +39,20 @@ pub fn add(index: u32, object: &TrafficObject) -> Request {
 /// `tc qdisc change`, `tc class change` or `tc filter change`: only of an object that is there.
 pub fn change(index: u32, object: &TrafficObject) -> Request {
     request(index, object, 0)
+}
+
+/// `tc actions replace`: the actions of a filter, which keeps them. A filter that is deleted keeps them for a moment, and one of
+/// kind `matchall` cannot be changed.
+pub fn replace_actions(filter: &TrafficObject) -> Request {
+    let options = filter.attribute(OPTIONS).unwrap_or_default();
+    let list = filter::actions(&filter.kind, options);
+    let list = DefaultNla::new(TCA_ACT_TAB | NLA_F_NESTED, list);
+    Request::new(
+        ActionMessage {
+            attributes: vec![list],
+        },
+        NLM_F_CREATE | NLM_F_REPLACE,
+    )
 }
 
 fn request(index: u32, object: &TrafficObject, flags: u16) -> Request {

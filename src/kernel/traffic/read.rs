@@ -1,5 +1,6 @@
 //! Reads what is configured on the links of a namespace.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use netlink_packet_route::RouteNetlinkMessage;
@@ -92,7 +93,7 @@ impl<D: FnMut(RouteNetlinkMessage) -> Result<Dump, Error>> Reader<'_, D> {
         };
         self.order(qdiscs, classes);
         self.read_filters()?;
-        let Traffic { objects, lost } = &mut self.traffic;
+        let Traffic { objects, lost, .. } = &mut self.traffic;
         if objects.len() > limits::TRAFFIC {
             let more = objects.len() - limits::TRAFFIC;
             objects.truncate(limits::TRAFFIC);
@@ -197,7 +198,11 @@ impl<D: FnMut(RouteNetlinkMessage) -> Result<Dump, Error>> Reader<'_, D> {
                 match self.storable_filter(filter) {
                     Ok(Some(filter)) if filter.kind == "u32" => tables.push(filter),
                     Ok(filter) => self.traffic.objects.extend(filter),
-                    Err(lost) => self.traffic.lost.push(lost),
+                    Err(found) => {
+                        let (lost, broken) = *found;
+                        self.traffic.lost.push(lost);
+                        self.traffic.broken.extend(broken);
+                    }
                 }
             }
         }
@@ -209,24 +214,30 @@ impl<D: FnMut(RouteNetlinkMessage) -> Result<Dump, Error>> Reader<'_, D> {
         Ok(())
     }
 
-    /// A filter without state; `None` for what stands for all filters of a priority.
+    /// A filter without state; `None` for what stands for all filters of a priority. An error has the filter too if the link is
+    /// gone to which it sends packets.
     fn storable_filter(
         &self,
         mut filter: TrafficObject,
-    ) -> Result<Option<TrafficObject>, LostTraffic> {
+    ) -> Result<Option<TrafficObject>, Box<(LostTraffic, Option<TrafficObject>)>> {
         let is_priority = filter.attribute(OPTIONS).is_none() && filter.handle == 0;
         if is_priority && filter.kind != "u32" {
             return Ok(None);
         }
         if filter.kind == "bpf" {
             let what = format!("{filter}{}", program_name(&filter));
-            return Err(LostTraffic::program(what));
+            return Err((LostTraffic::program(what), None).into());
         }
         if !filter::is_known(&filter.kind) {
-            return Err(LostTraffic::plain(filter.to_string()));
+            return Err((LostTraffic::plain(filter.to_string()), None).into());
         }
         let names = self.names;
-        let at = |index| names.iter().find(|link| link.index == index).cloned();
+        let is_broken = Cell::new(false);
+        let at = |index| {
+            let found = names.iter().find(|link| link.index == index).cloned();
+            is_broken.set(is_broken.get() || found.is_none());
+            found
+        };
         filter
             .attributes
             .retain(|raw| [OPTIONS, CHAIN].contains(&raw.number));
@@ -236,7 +247,10 @@ impl<D: FnMut(RouteNetlinkMessage) -> Result<Dump, Error>> Reader<'_, D> {
                 let options = filter::storable(&filter.kind, &raw.value, &at, &mut links);
                 raw.value = match options {
                     Ok(options) => options,
-                    Err(part) => return Err(LostTraffic::plain(format!("{filter} with {part}"))),
+                    Err(part) => {
+                        let lost = LostTraffic::plain(format!("{filter} with {part}"));
+                        return Err((lost, Some(filter).filter(|_| is_broken.get())).into());
+                    }
                 };
             }
         }

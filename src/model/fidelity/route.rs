@@ -6,7 +6,7 @@ use super::attribute::{AttributeTable, row};
 /// `RTA_*`.
 pub const ROUTE: AttributeTable = AttributeTable {
     title: "Routes",
-    source: "`RTA_*` of `RTM_NEWROUTE`. Routes that come with an address, a link or a router are not stored",
+    source: "`RTA_*` of `RTM_NEWROUTE`. Routes that come with an address or a link are not stored",
     rows: &[
         row(1, "RTA_DST", Restored, "routes"),
         row(2, "RTA_SRC", Restored, "routes"),

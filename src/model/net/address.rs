@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
+use crate::model::net::link::sysctl::GenMode;
 use crate::model::{Bytes, IfName, Mac, is_false};
 
 /// `IFA_F_*` bits (`linux/if_addr.h`) that an administrator sets; the kernel derives the others (secondary, tentative,
@@ -92,7 +93,8 @@ pub struct Address {
     /// Its connected route was deleted, or moved to another table.
     #[serde(default, skip_serializing_if = "is_false")]
     pub without_route: bool,
-    /// Its entry in the table `local` was deleted: packets for it are not delivered (IPv4).
+    /// Its entry in the table `local` was deleted, or that for the multicast packets of its link (IPv6): packets are not
+    /// delivered.
     #[serde(default, skip_serializing_if = "is_false")]
     pub without_local: bool,
 }
@@ -111,13 +113,13 @@ pub enum Maker {
 }
 
 impl Maker {
-    /// The origin of an address on a link with this MAC, which adds addresses of its own if `derives` (`addrgenmode` is not
-    /// `none`).
+    /// The origin of an address on a link with this MAC, which adds link-local addresses of its own in this `mode`
+    /// (`addr_gen_mode`).
     ///
     /// Kernels before 5.18 do not report it (`reports`). There, a link-local address is the kernel's if the kernel would
     /// derive the same one, and an address of a router is known by `mngtmpaddr`, which the kernel gives to each of them.
     #[must_use]
-    pub fn of(address: &Address, reports: bool, mac: Option<Mac>, derives: bool) -> Self {
+    pub fn of(address: &Address, reports: bool, mac: Option<Mac>, mode: GenMode) -> Self {
         let Address {
             local: IpAddr::V6(ip),
             flags,
@@ -127,16 +129,21 @@ impl Maker {
         else {
             return Self::Admin;
         };
-        // The kernel would not derive an address of an earlier MAC again.
-        let would_be_made =
-            || flags & STABLE_PRIVACY != 0 || mac.is_none_or(|mac| ip == link_local(mac));
+        // The kernel would derive neither an address of an earlier MAC again, nor one of an earlier mode.
+        let would_be_made = || match mode {
+            GenMode::Nothing => false,
+            _ if flags & STABLE_PRIVACY != 0 => true,
+            GenMode::OfSecret => false,
+            GenMode::OfMac => mac.is_none_or(|mac| ip == link_local(mac)),
+        };
         match protocol {
-            Some(PROTO_KERNEL_RA) => Self::Network,
-            Some(PROTO_KERNEL_LL) if would_be_made() => Self::Kernel,
             _ if flags & TEMPORARY != 0 => Self::Network,
+            // The kernel gives this flag to each of its own; a program that evaluates advertisements does not.
+            Some(PROTO_KERNEL_RA) if flags & MANAGETEMPADDR != 0 => Self::Network,
+            Some(PROTO_KERNEL_LL) if would_be_made() => Self::Kernel,
             _ if reports || protocol.is_some() => Self::Admin,
             _ if flags & MANAGETEMPADDR != 0 => Self::Network,
-            _ if derives && address.looks_derived() && would_be_made() => Self::Kernel,
+            _ if address.looks_derived() && would_be_made() => Self::Kernel,
             _ => Self::Admin,
         }
     }
@@ -196,6 +203,16 @@ impl Address {
     /// Whether several machines or pods may have it.
     pub(crate) fn is_shared(&self) -> bool {
         self.local.is_multicast() || self.scope == SCOPE_HOST
+    }
+
+    /// Whether it is link-local, and a request can add it: not one that is derived from a secret.
+    pub(crate) fn is_plain_link_local(&self) -> bool {
+        matches!(self.local, IpAddr::V6(ip) if is_link_local(ip)) && !self.is_of_secret()
+    }
+
+    /// Whether it is derived from a secret.
+    pub(crate) fn is_of_secret(&self) -> bool {
+        self.local.is_ipv6() && self.flags & STABLE_PRIVACY != 0
     }
 
     /// Whether the kernel or the network adds this address once the link is up.
@@ -271,6 +288,11 @@ impl Address {
         self.flags & (TENTATIVE | DADFAILED) == TENTATIVE
     }
 
+    /// Whether it is not usable yet, or not at all, because of duplicate address detection.
+    pub(crate) fn is_unusable(&self) -> bool {
+        self.flags & (TENTATIVE | DADFAILED) != 0
+    }
+
     /// Whether duplicate address detection has found another owner: it is not usable.
     pub(crate) fn has_failed_detection(&self) -> bool {
         self.flags & DADFAILED != 0
@@ -311,7 +333,7 @@ mod tests {
     fn maker(text: &str, flags: u32, protocol: Option<u8>, reports: bool) -> Maker {
         let mut address = Address::plain("eth0".parse().unwrap(), text.parse().unwrap(), 64);
         (address.flags, address.protocol) = (flags, protocol);
-        Maker::of(&address, reports, Some(MAC), true)
+        Maker::of(&address, reports, Some(MAC), GenMode::OfMac)
     }
 
     #[test]
@@ -338,9 +360,10 @@ mod tests {
     fn an_old_kernel_derives_no_address_with_other_attributes_or_without_a_mode() {
         let derived = "fe80::42:aff:fe03:101".parse().unwrap();
         let address = Address::plain("eth0".parse().unwrap(), derived, 64);
-        let of = |address: &Address, derives| Maker::of(address, false, Some(MAC), derives);
-        assert_eq!(of(&address, true), Maker::Kernel);
-        assert_eq!(of(&address, false), Maker::Admin);
+        let of = |address: &Address, mode| Maker::of(address, false, Some(MAC), mode);
+        assert_eq!(of(&address, GenMode::OfMac), Maker::Kernel);
+        assert_eq!(of(&address, GenMode::OfSecret), Maker::Admin);
+        assert_eq!(of(&address, GenMode::Nothing), Maker::Admin);
         for change in [
             |address: &mut Address| address.prefix_len = 128,
             |address: &mut Address| address.flags = NODAD,
@@ -348,13 +371,19 @@ mod tests {
         ] {
             let mut other = address.clone();
             change(&mut other);
-            assert_eq!(of(&other, true), Maker::Admin, "{other:?}");
+            assert_eq!(of(&other, GenMode::OfMac), Maker::Admin, "{other:?}");
         }
     }
 
     #[test]
     fn what_routers_advertise_comes_from_the_network() {
-        assert_eq!(maker("fd00::1", 0, Some(2), true), Maker::Network);
+        let by_kernel = MANAGETEMPADDR;
+        assert_eq!(maker("fd00::1", by_kernel, Some(2), true), Maker::Network);
+        assert_eq!(
+            maker("fd00::1", 0, Some(2), true),
+            Maker::Admin,
+            "a program's"
+        );
         assert_eq!(
             maker("fd00::1", MANAGETEMPADDR, None, false),
             Maker::Network

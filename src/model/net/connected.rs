@@ -5,11 +5,9 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use ipnet::IpNet;
 
+use crate::model::Address;
 use crate::model::net::address::NOPREFIXROUTE;
-use crate::model::net::route::{
-    KIND_UNICAST, PROTOCOL_KERNEL, Route, RouteOf, SCOPE_LINK, TABLE_MAIN,
-};
-use crate::model::{Address, IfName};
+use crate::model::net::route::{PROTOCOL_KERNEL, Route, RouteOf, SCOPE_LINK};
 
 /// `IP6_RT_PRIO_ADDRCONF`: the metric of a connected route of IPv6.
 const METRIC: u32 = 256;
@@ -41,17 +39,6 @@ impl Address {
                 ..RouteOf::plain(dst, &self.dev)
             })),
             (IpNet::V4(_), IpAddr::V6(_)) => None,
-        }
-    }
-}
-
-impl Route {
-    /// Destination and interface of a direct route of the kernel in the main table; a connected route has both.
-    pub(crate) fn connects(&self) -> Option<(IpNet, &IfName)> {
-        let is_kernels = self.nature() == (KIND_UNICAST, TABLE_MAIN, PROTOCOL_KERNEL);
-        match self.hops().as_slice() {
-            [(None, Some(dev))] if is_kernels => Some((self.destination(), *dev)),
-            _ => None,
         }
     }
 }

@@ -16,8 +16,11 @@ pub struct NetState {
     pub links: Vec<Link>,
     /// Addresses in the kernel's order, on which the choice of the primary one depends.
     pub addresses: Vec<Address>,
-    /// Routes of all tables, without those that the kernel adds.
+    /// Routes of all tables, without those that come with addresses, links and routers.
     pub routes: Vec<Route>,
+    /// Routes that the kernel made from the advertisements of routers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub advertised: Vec<Route>,
     /// Nexthop objects.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nexthops: Vec<Nexthop>,
@@ -61,6 +64,7 @@ impl NetState {
             links,
             addresses,
             routes,
+            advertised,
             nexthops,
             rules,
             neighbours,
@@ -70,6 +74,7 @@ impl NetState {
         links.shrink_to_fit();
         addresses.shrink_to_fit();
         routes.shrink_to_fit();
+        advertised.shrink_to_fit();
         nexthops.shrink_to_fit();
         rules.shrink_to_fit();
         neighbours.shrink_to_fit();
@@ -103,7 +108,11 @@ impl NetState {
         let passes = |lifetime: Option<u32>| lifetime.is_some_and(|seconds| seconds > 0);
         let mut addresses = self.addresses.iter();
         addresses.any(|one| one.valid_lft.is_some() || passes(one.preferred_lft))
-            || self.routes.iter().any(|route| route.expires().is_some())
+            || self
+                .routes
+                .iter()
+                .chain(&self.advertised)
+                .any(|route| route.expires().is_some())
     }
 
     /// The addresses of one link, in the kernel's order.

@@ -25,6 +25,9 @@ pub struct Traffic {
         deserialize_with = "limits::at_most::<{ limits::TRAFFIC }, _, _>"
     )]
     pub lost: Vec<LostTraffic>,
+    /// Those of them that are filters which send packets to a link that is gone.
+    #[serde(skip)]
+    pub broken: Vec<TrafficObject>,
 }
 
 impl Traffic {
@@ -149,6 +152,13 @@ impl TrafficObject {
         } else {
             (self.object, 0, 0, self.handle, &[])
         }
+    }
+
+    /// Whether `now`, as the kernel lists it, is this filter.
+    pub(crate) fn is_same_filter(&self, now: &Self) -> bool {
+        (self.parent, self.info, self.handle | self.table)
+            == (now.parent, now.info, now.handle | now.table)
+            && self.attribute(CHAIN) == now.attribute(CHAIN)
     }
 
     /// Whether nothing differs that a restore can change.

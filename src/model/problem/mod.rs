@@ -50,6 +50,7 @@ pub enum Code {
     NetnsReplaced,
     NoCarrier,
     NoSpace,
+    NotAdvertised,
     NotFound,
     NotSelected,
     OtherBoot,

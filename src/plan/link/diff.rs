@@ -137,7 +137,10 @@ fn beyond_defaults(wanted: &Link, now: &Link, plan: &mut Plan) {
         let dev = now.name.clone();
         plan.push(Step::JoinGroups { dev, groups });
     }
-    if wanted.protodown && !now.protodown {
+    // With carrier on its lower link the kernel gives it carrier, although it is held down.
+    let is_held = wanted.protodown && !wanted.flags.carrier;
+    plan.is_unsettled |= is_held;
+    if wanted.protodown && !now.protodown || is_held && now.flags.carrier {
         plan.push(Step::set(&now.name, Change::ProtoDown));
     }
     if wanted.dormant && !now.dormant {

@@ -39,6 +39,13 @@ pub enum NetlinkStep {
         /// The object.
         object: Box<TrafficObject>,
     },
+    /// Replaces the actions of a filter.
+    ChangeActions {
+        /// The link.
+        dev: IfName,
+        /// The filter.
+        filter: Box<TrafficObject>,
+    },
     /// Adds an address.
     AddAddress(Address),
     /// Changes an address's attributes.
@@ -101,7 +108,8 @@ impl NetlinkStep {
             Self::SetLink { dev, .. }
             | Self::AddTraffic { dev, .. }
             | Self::AddForwarding { dev, .. }
-            | Self::ChangeTraffic { dev, .. } => vec![dev],
+            | Self::ChangeTraffic { dev, .. }
+            | Self::ChangeActions { dev, .. } => vec![dev],
             Self::AddAddress(address) | Self::ChangeAddress(address) => vec![&address.dev],
             Self::AddNeighbour(neighbour) => vec![&neighbour.dev],
             Self::AddGroup { port, .. } => vec![port],

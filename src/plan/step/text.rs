@@ -48,6 +48,7 @@ impl fmt::Display for NetlinkStep {
                 now.as_ref().map_or(Ok(()), |now| write!(f, " (now {now})"))
             }
             Self::AddTraffic { dev, object } => write!(f, "+ {object} dev {dev}"),
+            Self::ChangeActions { dev, filter } => write!(f, "~ actions of {filter} dev {dev}"),
             Self::ChangeTraffic { dev, object } => write!(f, "~ {object} dev {dev}"),
             Self::AddForwarding { dev, entry } => write!(f, "+ fdb {entry} dev {dev}"),
             Self::AddAddress(address) => write!(f, "+ address {address}"),

@@ -43,6 +43,8 @@ sentences! {
         Surplus => "is not in the checkpoint; left unchanged",
         DuplicateAddress => "another machine on the network has this address (duplicate address detection failed)",
         LifetimeOver => "its lifetime ended after the checkpoint was written: the router must advertise it again",
+        NotAdvertised => "was made from the advertisements of a router, and no router has advertised it since. netfix does not \
+            restore it: check the router, and what it answers to a solicitation (`rdisc6 LINK`)",
         Leased { more: 0 } => "is leased; its client must renew it. A restore adds it with at least half of its lease",
         Leased { more } => "is leased, and {more} more; their client must renew them. A restore adds each with at least half of \
             its lease",

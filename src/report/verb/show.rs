@@ -147,7 +147,11 @@ fn under(link: &StackLink) -> Facts {
 
 /// The qdiscs, classes and filters of a link, and what of them netfix cannot restore.
 fn traffic(link: &Link) -> Vec<String> {
-    let Traffic { objects, lost } = &link.traffic;
+    let Traffic {
+        objects,
+        lost,
+        broken: _,
+    } = &link.traffic;
     let objects = objects.iter().map(|one| format!("{one} dev {}", link.name));
     let lost = lost.iter();
     let lost = lost.map(|one| format!("{} dev {} (not restored)", one.what, link.name));

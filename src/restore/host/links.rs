@@ -11,7 +11,7 @@ use crate::matching::host_baseline::HostBaseline;
 use crate::model::problem::{ConflictCause, RestoreCause};
 use crate::model::window::LostSetting;
 use crate::model::{Address, IfName, LinkKind, Problem};
-use crate::plan::{Change, HostLinks, NetlinkStep, Plan, Step};
+use crate::plan::{AwaitedEvent, Change, HostLinks, NetlinkStep, Plan, Step};
 use crate::progress::{Listener, Progress, Wait};
 use crate::restore::apply::{self, FailedStep, remaining};
 use crate::restore::conflict::detection::unfinished;
@@ -111,9 +111,9 @@ impl<'a> HostJob<'a> {
         unfinished(&self.host.state, |one| added.contains(&one.key()))
     }
 
-    /// Whether steps must wait for carrier.
-    pub(in crate::restore) fn waits(&self) -> bool {
-        !self.last.later.is_empty()
+    /// Whether steps must wait for this, or the kernel brings what is missing.
+    pub(in crate::restore) fn waits(&self, event: AwaitedEvent) -> bool {
+        self.last.awaits(event, !self.done.is_empty())
     }
 
     /// The ifindexes of the devices under the pods and of the links above them.

@@ -12,7 +12,7 @@ use crate::kernel::Error;
 use crate::model::net::link::sysctl::SysctlKey;
 use crate::model::problem::{ClaimHolder, ConflictCause, RestoreCause};
 use crate::model::{Address, Claim, IfName, Indexed, Link, Mac, NetState, Parent, PodId, Problem};
-use crate::plan::{Plan, Step};
+use crate::plan::{AwaitedEvent, Plan, Step};
 use crate::records::matched::Matched;
 use crate::restore::apply::{FailedStep, remaining};
 use crate::restore::conflict::detection::{Detecting, unfinished};
@@ -135,10 +135,12 @@ impl PodJob {
         matches!(self.state, PodState::Late)
     }
 
-    /// Whether steps must wait for carrier.
-    pub(in crate::restore) fn waits(&self) -> bool {
+    /// Whether steps must wait for this, or the kernel brings what is missing.
+    pub(in crate::restore) fn waits(&self, event: AwaitedEvent) -> bool {
         match &self.state {
-            PodState::Working(view) | PodState::Done(view) => !view.plan.later.is_empty(),
+            PodState::Working(view) | PodState::Done(view) => {
+                view.plan.awaits(event, !self.done.is_empty())
+            }
             PodState::Waiting | PodState::Late | PodState::Broken(..) => false,
         }
     }
@@ -179,9 +181,9 @@ impl PodJob {
         }
     }
 
-    /// Lets it be worked on again if steps had to wait for carrier.
-    pub(in crate::restore) fn reopen(&mut self) {
-        if self.waits() {
+    /// Lets it be worked on again if it waits for this.
+    pub(in crate::restore) fn reopen(&mut self, event: AwaitedEvent) {
+        if self.waits(event) {
             self.state = match mem::replace(&mut self.state, PodState::Waiting) {
                 PodState::Done(view) => PodState::Working(view),
                 other => other,
@@ -373,6 +375,7 @@ fn size(matched: &Matched) -> usize {
         links,
         addresses,
         routes,
+        advertised: _,
         nexthops,
         rules,
         neighbours,

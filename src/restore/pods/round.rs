@@ -137,7 +137,7 @@ fn note(pod: &mut PodJob, state: NetState, links: &HostLinks) {
         pod.state = PodState::Working(view);
         return;
     }
-    if view.plan.later.is_empty() {
+    if view.plan.is_settled() {
         // Most of what a thousand pods would keep, and nothing is compared with them any more.
         forget_settings(&mut view.state);
         if let Some(recorded) = &mut pod.matched.checkpoint.netfix {

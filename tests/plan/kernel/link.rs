@@ -145,6 +145,7 @@ impl Kernel {
             links,
             addresses,
             routes,
+            advertised: _,
             nexthops,
             rules: _, // They find their interface by its name.
             neighbours,

@@ -147,7 +147,11 @@ impl Kernel {
         match step {
             NetlinkStep::SetLink { dev, change, .. } => self.set_link(dev, change),
             NetlinkStep::AddTraffic { dev, object } => self.add_traffic(dev, object),
-            NetlinkStep::ChangeTraffic { dev, object } => self.change_traffic(dev, object),
+            NetlinkStep::ChangeTraffic { dev, object }
+            | NetlinkStep::ChangeActions {
+                dev,
+                filter: object,
+            } => self.change_traffic(dev, object),
             NetlinkStep::AddAddress(address) => self.add_address(address),
             NetlinkStep::ChangeAddress(address) => self.change_address(address),
             NetlinkStep::AddForwarding { dev, entry } => {

@@ -59,7 +59,8 @@ impl Kernel {
 
     pub(super) fn delete_route(&mut self, gone: &Route) -> Result<(), Errno> {
         let mut addresses = self.state.addresses.iter_mut();
-        let connected = addresses.find(|address| connects(address, gone));
+        let is_listed = self.state.routes.contains(gone);
+        let connected = addresses.find(|address| !is_listed && connects(address, gone));
         if let Some(address) = connected.filter(|address| !address.without_route) {
             address.without_route = true;
             return Ok(());

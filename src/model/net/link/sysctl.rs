@@ -115,11 +115,10 @@ impl Sysctls {
         ]
     }
 
-    /// Whether the link adds link-local addresses of its own (`addr_gen_mode` is not `IN6_ADDR_GEN_MODE_NONE`).
-    pub(crate) fn derives_addresses(&self) -> bool {
+    /// From what the link derives link-local addresses of its own.
+    pub(crate) fn gen_mode(&self) -> GenMode {
         const MODE: SysctlKey = SysctlKey::known("addr_gen_mode");
-        const NONE: i64 = 1;
-        self.ipv6.get(&MODE) != Some(&NONE)
+        self.ipv6.get(&MODE).copied().into()
     }
 
     /// The settings of one folder.
@@ -129,6 +128,27 @@ impl Sysctls {
             Folder::Ipv6Conf => &mut self.ipv6,
             Folder::Ipv4Neigh => &mut self.neigh4,
             Folder::Ipv6Neigh => &mut self.neigh6,
+        }
+    }
+}
+
+/// From what a link derives its link-local addresses (`IN6_ADDR_GEN_MODE_*`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GenMode {
+    /// Its MAC.
+    OfMac,
+    /// A secret.
+    OfSecret,
+    /// It adds none.
+    Nothing,
+}
+
+impl From<Option<i64>> for GenMode {
+    fn from(value: Option<i64>) -> Self {
+        match value {
+            Some(1) => Self::Nothing,
+            Some(2 | 3) => Self::OfSecret,
+            _ => Self::OfMac,
         }
     }
 }

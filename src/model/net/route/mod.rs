@@ -1,6 +1,7 @@
 //! Routes. Each has one family: an IPv4 route cannot hold an IPv6 hop.
 
 mod family;
+pub(crate) mod own;
 mod text;
 
 use std::collections::BTreeMap;

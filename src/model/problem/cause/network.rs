@@ -35,6 +35,7 @@ causes! {
         DuplicateAddress => AddressConflict,
         LifetimeOver => Unsupported,
         Leased { more: usize } => Leased,
+        NotAdvertised => NotAdvertised,
         LeftToDaemon { more: usize } => LeftToDaemon,
         SettingUnknown { then: NicValue, driver: Option<Box<OtherDriver>> } => SettingUnknown,
         IrqsBalanced => SettingDiffers,

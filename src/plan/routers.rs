@@ -1,0 +1,161 @@
+//! What the kernel made from the advertisements of routers: restored where it does not listen to them any more, else missed
+//! until a router has advertised it again.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashSet};
+
+use super::link::ipv6::DISABLE_IPV6;
+use crate::model::net::address::{Maker, TEMPORARY};
+use crate::model::net::link::sysctl::{Settings, SysctlKey};
+use crate::model::problem::PlanCause;
+use crate::model::{Address, IfName, Indexed, NetState, Problem, Route};
+
+const ACCEPT: SysctlKey = SysctlKey::known("accept_ra");
+const ACCEPT_DEFAULT: SysctlKey = SysctlKey::known("accept_ra_defrtr");
+const ACCEPT_PREFIX: SysctlKey = SysctlKey::known("accept_ra_pinfo");
+const ACCEPT_ROUTE: SysctlKey = SysctlKey::known("accept_ra_rtr_pref");
+const LONGEST_ROUTE: SysctlKey = SysctlKey::known("accept_ra_rt_info_max_plen");
+const AUTOCONF: SysctlKey = SysctlKey::known("autoconf");
+const FORWARDING: SysctlKey = SysctlKey::known("forwarding");
+
+/// The state with what no advertisement would bring back, to be restored like what programs add; and a warning about what a
+/// router is to bring to links for which `name_now` returns the present name.
+pub(super) fn split<'a>(
+    wanted: Cow<'a, NetState>,
+    now: &NetState,
+    name_now: &impl Fn(&IfName) -> Option<IfName>,
+) -> (Cow<'a, NetState>, Vec<Problem>) {
+    let is_advertised = |one: &Address| is_advertised(one);
+    if wanted.advertised.is_empty() && !wanted.addresses.iter().any(is_advertised) {
+        return (wanted, Vec::new());
+    }
+    let mut state = wanted.into_owned();
+    let settings: BTreeMap<IfName, Settings> = state
+        .links
+        .iter()
+        .map(|link| (link.name.clone(), link.sysctls.ipv6.clone()))
+        .collect();
+    let settings = |dev: &IfName| settings.get(dev);
+    let mut awaited = Awaited::new(now);
+    for address in state.addresses.iter_mut().filter(|one| is_advertised(one)) {
+        if !settings(&address.dev).is_some_and(brings_addresses) {
+            address.maker = Maker::Admin;
+        } else if let Some(dev) = name_now(&address.dev) {
+            awaited.address(&dev, address);
+        }
+    }
+    let there: HashSet<&Route> = now.advertised.iter().collect();
+    for route in &state.advertised {
+        let devs = route.devs();
+        let [dev] = devs.as_slice() else { continue };
+        let Some(dev_now) = name_now(dev) else {
+            continue;
+        };
+        let now = route.clone().renamed(|_| dev_now.clone());
+        if settings(dev).is_some_and(|settings| brings(settings, route)) {
+            awaited.route(&dev_now, &now);
+        } else if !there.contains(&now) {
+            state.routes.push(route.clone());
+        }
+    }
+    (Cow::Owned(state), awaited.problems)
+}
+
+/// An address that the kernel derived from a prefix of a router; not one of those that it replaces from time to time.
+fn is_advertised(address: &Address) -> bool {
+    address.maker == Maker::Network && address.flags & TEMPORARY == 0
+}
+
+/// Whether the kernel listens to the routers on a link with these settings.
+fn listens(settings: &Settings) -> bool {
+    let is_off = |key| settings.get(key).is_none_or(|value| *value == 0);
+    let accepts = match settings.get(&ACCEPT) {
+        Some(0) => false,
+        Some(1) | None => is_off(&FORWARDING),
+        Some(_) => true,
+    };
+    accepts && is_off(&DISABLE_IPV6)
+}
+
+/// Whether a setting is on, which it is by default.
+fn is_on(settings: &Settings, key: &SysctlKey) -> bool {
+    settings.get(key) != Some(&0)
+}
+
+fn brings_addresses(settings: &Settings) -> bool {
+    listens(settings) && is_on(settings, &ACCEPT_PREFIX) && is_on(settings, &AUTOCONF)
+}
+
+fn brings(settings: &Settings, route: &Route) -> bool {
+    let length = route.destination().prefix_len();
+    let longest = settings.get(&LONGEST_ROUTE).copied().unwrap_or_default();
+    let is_on = |key| is_on(settings, key);
+    let accepts = match route.gateways().is_empty() {
+        true => is_on(&ACCEPT_PREFIX),
+        false if length == 0 => is_on(&ACCEPT_DEFAULT),
+        false => is_on(&ACCEPT_ROUTE) && i64::from(length) <= longest,
+    };
+    accepts && listens(settings)
+}
+
+/// What is missing on links that are up, where a router has brought nothing of its kind: one that has other prefixes now has
+/// withdrawn the former ones.
+struct Awaited<'a> {
+    now: Indexed<'a>,
+    reported: HashSet<(IfName, Brought)>,
+    problems: Vec<Problem>,
+}
+
+/// What an advertisement brings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Brought {
+    Address,
+    Default,
+    Route,
+}
+
+impl Brought {
+    fn of(route: &Route) -> Self {
+        if route.is_default() {
+            Self::Default
+        } else {
+            Self::Route
+        }
+    }
+}
+
+impl<'a> Awaited<'a> {
+    fn new(now: &'a NetState) -> Self {
+        Self {
+            now: Indexed::new(now),
+            reported: HashSet::new(),
+            problems: Vec::new(),
+        }
+    }
+
+    fn address(&mut self, dev: &IfName, address: &Address) {
+        let mut now = self.now.addresses_of(dev).iter();
+        let is_there = now.any(|now| is_advertised(now) || now.is_same(address));
+        self.miss(
+            dev,
+            Brought::Address,
+            is_there,
+            format!("address {address}"),
+        );
+    }
+
+    fn route(&mut self, dev: &IfName, route: &Route) {
+        let what = Brought::of(route);
+        let state = self.now.state;
+        let is_like = |now: &Route| Brought::of(now) == what && now.devs().contains(&dev);
+        let is_there = state.advertised.iter().any(is_like) || state.routes.contains(route);
+        self.miss(dev, what, is_there, format!("route {route}"));
+    }
+
+    fn miss(&mut self, dev: &IfName, what: Brought, is_there: bool, object: String) {
+        let is_up = self.now.link(dev).is_some_and(|link| link.flags.up);
+        if is_up && !is_there && self.reported.insert((dev.clone(), what)) {
+            self.problems.push(PlanCause::NotAdvertised.warning(object));
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Routes that say that the kernel has made them, and entries of the table `local`.
+
+use super::{assert_settled, comes_back, prepared};
+use crate::common::{Node, node::GATEWAY4};
+
+/// What a network manager adds: addresses without their routes, and these by its own with another metric.
+const BY_MANAGER: [&str; 7] = [
+    "addr add 10.85.0.51/24 brd + dev eth0 noprefixroute",
+    "route add 10.85.0.0/24 dev eth0 proto kernel scope link src 10.85.0.51 metric 100",
+    "route add 10.86.0.0/16 via 10.85.0.1 dev eth0 proto static metric 100",
+    "-6 addr add fd85::51/64 dev eth0 noprefixroute nodad",
+    "-6 route add fd85::/64 dev eth0 proto kernel metric 100",
+    "-6 route add default via fd85::1 dev eth0 proto static metric 100",
+    "-6 route add fe80::/64 dev eth0 proto kernel metric 1024",
+];
+
+#[test]
+fn connected_routes_that_a_network_manager_made_come_back() {
+    comes_back(&BY_MANAGER);
+}
+
+#[test]
+fn the_hosts_connected_routes_that_a_network_manager_made_come_back() {
+    let node = Node::new();
+    let pod = node.pod("web").simple();
+    for line in BY_MANAGER {
+        node.ns.ip(line);
+    }
+    let (of_pod, of_node) = (pod.capture(), node.capture());
+    node.snapshot();
+    node.lose_and_reload();
+    node.restore();
+    pod.assert_same_as(&of_pod);
+    node.assert_same_as(&of_node);
+    assert_settled(&node);
+}
+
+#[test]
+fn a_route_that_no_address_would_bring_comes_back_whoever_it_says_made_it() {
+    for route in [
+        "10.88.0.0/16 dev eth0 proto kernel scope link metric 50",
+        "10.88.0.0/17 dev eth0 proto kernel scope link",
+        "10.77.0.0/16 via 10.88.0.1 dev eth0 proto kernel",
+        "10.77.0.0/16 dev eth0 proto kernel scope link mtu 1400",
+        "10.77.0.0/16 proto kernel nexthop via 10.88.0.1 dev eth0 nexthop via 10.88.0.3 dev eth0",
+        "local 10.99.7.0/24 dev eth0 table local proto kernel",
+        "broadcast 10.88.0.77 dev eth0 table local proto kernel scope link",
+        "fe80::/64 dev eth0 proto kernel metric 1024",
+        "fd77::/64 dev eth0 proto kernel metric 256 expires 5000",
+        "fd77::/64 dev eth0 proto kernel mtu 1400",
+        "local fd77::/64 dev eth0 table local proto kernel",
+        "multicast ff05::/16 dev eth0 table local proto kernel metric 256",
+    ] {
+        comes_back(&[&format!("route add {route}")]);
+    }
+}
+
+#[test]
+fn a_route_without_a_link_that_says_that_the_kernel_made_it_is_not_forgotten() {
+    for (route, words) in [
+        (
+            "blackhole 10.66.0.0/16 proto kernel",
+            "blackhole 10.66.0.0/16",
+        ),
+        ("unreachable fd66::/32 proto kernel", "fd66::/32"),
+    ] {
+        let node = Node::new();
+        let pod = prepared(&node, &[&format!("route add {route}")]);
+        let before = pod.capture();
+        node.snapshot();
+        pod.ip(&format!("route del {words}"));
+        node.restore();
+        pod.assert_same_as(&before);
+        assert_settled(&node);
+    }
+}
+
+#[test]
+fn a_connected_route_with_another_source_comes_back_behind_the_kernels() {
+    let node = Node::new();
+    let pod = prepared(&node, &["addr add 10.77.0.5/32 dev eth0"]);
+    pod.ip("route append 10.88.0.0/16 dev eth0 proto kernel scope link src 10.77.0.5");
+    let routes = || pod.ip("route show 10.88.0.0/16");
+    let before = routes();
+    node.snapshot();
+    node.lose_and_reload();
+    node.restore();
+    assert_eq!(routes(), before);
+    assert_settled(&node);
+}
+
+#[test]
+fn a_connected_route_that_was_replaced_by_one_with_another_source_stays_replaced() {
+    let node = Node::new();
+    let pod = prepared(&node, &["addr add 10.77.0.5/32 dev eth0"]);
+    pod.ip("route replace 10.88.0.0/16 dev eth0 proto kernel scope link src 10.77.0.5");
+    let before = pod.capture();
+    node.snapshot();
+    node.lose_and_reload();
+    node.restore();
+    pod.assert_same_as(&before);
+    assert_settled(&node);
+}
+
+#[test]
+fn the_entries_of_ipv6_in_the_table_local_come_back() {
+    for harm in [
+        "-6 route flush table all dev eth0",
+        "-6 route flush table local dev eth0",
+        "-6 route del local fd10::5 dev eth0 table local",
+        "-6 route del multicast ff00::/8 dev eth0 table local",
+    ] {
+        let node = Node::new();
+        let pod = prepared(
+            &node,
+            &[
+                "addr add fd10::5/64 dev eth0",
+                "route add default via fd10::1",
+            ],
+        );
+        let before = pod.capture();
+        node.snapshot();
+        pod.ip(harm);
+        let diff = node.netfix("diff");
+        assert_eq!(diff.code, Some(3), "{harm}\n{}", diff.transcript());
+        node.restore();
+        pod.assert_same_as(&before);
+        assert_settled(&node);
+    }
+}
+
+#[test]
+fn the_entries_of_a_link_local_address_in_the_table_local_come_back() {
+    for mode in ["eui64", "stable_secret"] {
+        let node = Node::new();
+        let pod = node.pod("web");
+        pod.macvlan("mode bridge", "");
+        if mode == "stable_secret" {
+            pod.ns
+                .set_sysctl("ipv6/conf/eth0/stable_secret", "2001:db8::1");
+        }
+        pod.ip("link set eth0 up");
+        pod.ip(&format!("addr add {}/16 dev eth0", pod.address()));
+        pod.ip(&format!("route add default via {GATEWAY4}"));
+        let before = pod.capture();
+        node.snapshot();
+        pod.ip("-6 route flush table local dev eth0");
+        node.restore();
+        pod.assert_same_as(&before);
+        assert_settled(&node);
+    }
+}

@@ -1,0 +1,103 @@
+//! Link-local addresses: their order, and how the kernel makes its own.
+
+use super::{assert_settled, prepared, restore_with_late_carrier};
+use crate::common::{Node, Pod};
+
+/// Several on one link, in one of the orders that they can have.
+fn several<'n>(node: &'n Node, lines: &[&str]) -> Pod<'n> {
+    let pod = node.pod("web");
+    pod.macvlan("mode bridge", "");
+    pod.up_with_address();
+    for line in lines {
+        pod.ip(line);
+    }
+    pod
+}
+
+const OTHERS: [&str; 2] = [
+    "-6 addr add fe80::1/64 dev eth0",
+    "-6 addr add fe80::2/64 dev eth0",
+];
+
+#[test]
+fn several_link_local_addresses_keep_their_order_when_carrier_comes_late() {
+    let node = Node::new();
+    let pod = several(&node, &OTHERS);
+    let before = pod.capture();
+    node.snapshot();
+    restore_with_late_carrier(&node, || pod.has_eth0());
+    pod.assert_same_as(&before);
+    assert_settled(&node);
+}
+
+#[test]
+fn the_kernels_address_keeps_its_place_behind_others() {
+    let node = Node::new();
+    let pod = node.pod("web");
+    pod.macvlan("mode bridge", "");
+    pod.ip("link set eth0 addrgenmode none");
+    pod.up_with_address();
+    for line in OTHERS {
+        pod.ip(line);
+    }
+    pod.ns.set_sysctl("ipv6/conf/eth0/addr_gen_mode", "0");
+    node.assert_all_survive_a_loss(&[pod]);
+}
+
+#[test]
+fn the_kernels_address_comes_back_to_a_link_that_makes_none_any_more() {
+    for mode in ["none", "random"] {
+        let node = Node::new();
+        let pod = prepared(&node, &[]);
+        pod.ip(&format!("link set eth0 addrgenmode {mode}"));
+        let before = pod.capture();
+        node.snapshot();
+        node.lose_and_reload();
+        node.restore();
+        pod.assert_same_as(&before);
+        assert_settled(&node);
+    }
+}
+
+#[test]
+fn a_link_made_by_hand_without_its_secret_gets_no_address_of_its_mac() {
+    let node = Node::new();
+    let pod = node.pod("web");
+    pod.macvlan("mode bridge", "");
+    pod.ns
+        .set_sysctl("ipv6/conf/eth0/stable_secret", "2001:db8::b10");
+    pod.up_with_address();
+    node.snapshot();
+    let index = pod.ns.index_of("eth0");
+    node.lose_and_reload();
+    node.ns.ip("link set eth0 up");
+    let link = format!("address 02:00:00:88:99:99 index {index}");
+    pod.macvlan("mode bridge", &link);
+    pod.ip("link set eth0 up");
+    node.restore();
+    let addresses = pod.ip("-6 addr show dev eth0 scope link");
+    let last = pod.mac();
+    let last = last.rsplit(':').next().expect("a MAC");
+    assert!(
+        !addresses.contains(&format!("fe80::ff:fe88:1{last}/64")),
+        "{addresses}"
+    );
+    assert!(addresses.contains("stable-privacy"), "{addresses}");
+    let diff = node.netfix_json("diff");
+    diff.names("surplus", pod.name(), &["fe80::ff:fe88:9999"]);
+}
+
+#[test]
+fn an_address_that_the_recorded_mode_would_not_make_is_named() {
+    let node = Node::new();
+    let pod = node.pod("web");
+    pod.macvlan("mode bridge", "");
+    pod.ns
+        .set_sysctl("ipv6/conf/eth0/stable_secret", "2001:db8::b10");
+    pod.up_with_address();
+    node.snapshot();
+    pod.ns.set_sysctl("ipv6/conf/eth0/addr_gen_mode", "1");
+    pod.ns.set_sysctl("ipv6/conf/eth0/addr_gen_mode", "0");
+    let diff = node.netfix_json("diff");
+    diff.names("surplus", pod.name(), &["fe80::ff:fe88:1"]);
+}

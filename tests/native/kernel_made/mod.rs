@@ -1,0 +1,47 @@
+//! What the kernel has made, or what says so: it comes back from the kernel if the kernel makes exactly that again, and else
+//! from the checkpoint.
+
+mod connected;
+mod link_local;
+mod order;
+mod routers;
+mod survivors;
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use crate::common::{Node, Pod, Run, background::wait_until};
+
+fn prepared<'n>(node: &'n Node, lines: &[&str]) -> Pod<'n> {
+    let pod = node.pod("web").simple();
+    for line in lines {
+        pod.ip(line);
+    }
+    pod
+}
+
+/// A pod with these objects loses its NIC.
+fn comes_back(lines: &[&str]) {
+    let node = Node::new();
+    let pod = prepared(&node, lines);
+    node.assert_all_survive_a_loss(&[pod]);
+}
+
+/// Restores onto a NIC without carrier, and gives it carrier once `is_there`.
+fn restore_with_late_carrier(node: &Node, is_there: impl Fn() -> bool) {
+    node.lose();
+    node.reload_without_carrier();
+    let mut command = node.netfix_command(&["timeout", "60"], "restore --wait 10s");
+    let piped = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = piped.spawn().expect("netfix starts");
+    assert!(wait_until(Duration::from_secs(8), is_there));
+    node.give_carrier();
+    let output = child.wait_with_output().expect("netfix ends");
+    Run::from_output("restore".to_owned(), &output).exits(0);
+}
+
+/// Nothing differs for netfix, which changes nothing any more.
+fn assert_settled(node: &Node) {
+    let diff = node.netfix("diff");
+    assert_eq!(diff.code, Some(0), "{}", diff.transcript());
+}

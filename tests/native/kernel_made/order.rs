@@ -1,0 +1,121 @@
+//! The order of routes that come with addresses, among several links: the kernel uses the first.
+
+use super::assert_settled;
+use crate::common::{Node, Pod, namespace::Namespace};
+
+/// The second NIC, on a wire of its own.
+fn second_nic(node: &Node) {
+    node.ns.ip(&format!(
+        "link add eth1 address 02:00:00:88:00:12 type veth peer name up1 netns {}",
+        node.gateway.name()
+    ));
+    node.gateway.ip("link set up1 up");
+    node.ns.ip("link set eth1 up");
+}
+
+fn with_two_links(node: &Node) -> Pod<'_> {
+    second_nic(node);
+    let pod = node.pod("web").simple();
+    net1(node, &pod);
+    for line in [
+        "addr add 10.88.2.61/16 dev net1",
+        "-6 addr add fd85::51/64 dev eth0",
+        "-6 addr add fd85::61/64 dev net1",
+        "-6 route add default via fd85::1 dev net1",
+    ] {
+        pod.ip(line);
+    }
+    pod
+}
+
+fn net1(node: &Node, pod: &Pod<'_>) {
+    node.ns.ip(&format!(
+        "link add link eth1 name new1 index 98 address 02:00:00:88:77:02 netns {} type macvlan mode bridge",
+        pod.name()
+    ));
+    pod.ip("link set new1 name net1 up");
+}
+
+/// The routes in the kernel's order, and which it uses.
+fn order(ns: &Namespace, to: [&str; 2]) -> [String; 7] {
+    [
+        ns.ip("-4 route show 10.88.0.0/16"),
+        ns.ip("-4 route show table local type broadcast"),
+        ns.ip("-6 route show fd85::/64"),
+        ns.ip(&format!("route get {}", to[0])),
+        ns.ip(&format!("-6 route get {}", to[1])),
+        ns.ip("-6 route show table local type multicast"),
+        ns.ip("-6 route get ff02::fb"),
+    ]
+}
+
+#[test]
+fn connected_routes_of_a_pods_links_keep_their_order_whichever_nic_is_lost() {
+    let node = Node::new();
+    let pod = with_two_links(&node);
+    let of_pod = || order(&pod.ns, ["10.88.0.99", "fd85::99"]);
+    let (state, before) = (pod.capture(), of_pod());
+    node.snapshot();
+    for lost in [&["eth0"][..], &["eth1"], &["eth1", "eth0"]] {
+        for nic in lost {
+            if *nic == "eth0" {
+                node.lose_and_reload();
+                node.ns.ip("link set eth0 up");
+            } else {
+                node.ns.ip("link del eth1");
+                second_nic(&node);
+            }
+        }
+        node.restore();
+        pod.assert_same_as(&state);
+        assert_eq!(of_pod(), before, "{lost:?} lost");
+        assert_settled(&node);
+    }
+}
+
+#[test]
+fn a_route_beside_a_connected_one_keeps_its_place() {
+    for position in ["prepend", "append"] {
+        let node = Node::new();
+        second_nic(&node);
+        let pod = node.pod("web").simple();
+        net1(&node, &pod);
+        pod.ip(&format!(
+            "route {position} 10.88.0.0/16 dev net1 scope link"
+        ));
+        let routes = || pod.ip("route show 10.88.0.0/16");
+        let before = routes();
+        node.snapshot();
+        for both in [false, true] {
+            node.lose_and_reload();
+            if both {
+                node.ns.ip("link del eth1");
+                second_nic(&node);
+            }
+            node.restore();
+            assert_eq!(routes(), before, "{position}, both: {both}");
+            assert_settled(&node);
+        }
+    }
+}
+
+#[test]
+fn connected_routes_of_the_hosts_links_keep_their_order() {
+    let node = Node::new();
+    second_nic(&node);
+    node.ns.ip("addr add 10.88.0.12/16 dev eth1");
+    node.ns.ip("-6 addr add fd85::2/64 dev eth0");
+    node.ns.ip("-6 addr add fd85::12/64 dev eth1");
+    let pod = node.pod("web").simple();
+    // A veth with nothing on it would be the end of a pod's.
+    net1(&node, &pod);
+    let of_host = || order(&node.ns, ["10.88.0.99", "fd85::99"]);
+    let (state, before) = (node.capture(), of_host());
+    node.snapshot();
+    node.lose_and_reload();
+    node.restore();
+    assert!(pod.has_eth0());
+    assert_eq!(of_host(), before);
+    node.assert_same_as(&state);
+    assert_settled(&node);
+}

@@ -1,0 +1,80 @@
+//! What stays, or is to stay, when a NIC goes and when it flaps.
+
+use std::time::Duration;
+
+use super::{assert_settled, prepared, restore_with_late_carrier};
+use crate::common::{Node, background::wait_until};
+
+#[test]
+fn proxy_entries_outlive_a_loss_of_carrier_after_a_restore() {
+    let node = Node::new();
+    let pod = prepared(
+        &node,
+        &[
+            "neigh add proxy 10.88.0.77 dev eth0",
+            "-6 addr add fd10::5/64 dev eth0",
+            "neigh add proxy fd10::77 dev eth0",
+        ],
+    );
+    node.snapshot();
+    node.lose_and_reload();
+    node.restore();
+    let before = pod.ip("neigh show proxy");
+    for carrier in ["down", "up"] {
+        node.gateway.ip(&format!("link set up0 {carrier}"));
+        let has_it = || pod.ip("link show dev eth0").contains("LOWER_UP") == (carrier == "up");
+        assert!(wait_until(Duration::from_secs(5), has_it));
+    }
+    assert_eq!(pod.ip("neigh show proxy"), before);
+    assert!(before.contains("fd10::77"), "{before}");
+}
+
+#[test]
+fn a_link_that_is_held_down_stays_so_when_its_nic_gets_carrier() {
+    let node = Node::new();
+    let pod = node.pod("web");
+    // Without carrier no IPv6 address becomes usable.
+    pod.ns.set_sysctl("ipv6/conf/default/disable_ipv6", "1");
+    let pod = pod.simple();
+    pod.ip("link set eth0 protodown on");
+    let is_down = || pod.ip("link show dev eth0").contains("state DOWN");
+    assert!(wait_until(Duration::from_secs(5), is_down));
+    let before = pod.capture();
+    node.snapshot();
+    restore_with_late_carrier(&node, || pod.has_eth0());
+    pod.assert_same_as(&before);
+    // A flap of the NIC does the same.
+    node.ns.ip("link set eth0 down");
+    node.ns.ip("link set eth0 up");
+    assert!(wait_until(Duration::from_secs(5), || !is_down()));
+    node.restore();
+    pod.assert_same_as(&before);
+    assert_settled(&node);
+}
+
+#[test]
+fn a_filter_whose_target_was_lost_sends_to_it_again() {
+    let node = Node::new();
+    let pod = prepared(&node, &["link add va type veth peer name vb"]);
+    pod.ip("link set va up");
+    pod.ip("link set vb up");
+    pod.tc("qdisc add dev va clsact");
+    for filter in [
+        "pref 5 protocol all u32 match u32 0 0",
+        "pref 7 protocol ip u32 match u32 0 0",
+    ] {
+        let action = "action mirred egress redirect dev eth0";
+        pod.tc(&format!("filter add dev va ingress {filter} {action}"));
+    }
+    let before = pod.capture();
+    node.snapshot();
+    node.lose_and_reload();
+    let harmed = before.differences(&pod.capture());
+    assert!(
+        harmed.iter().any(|it| it.contains("traffic")),
+        "{harmed:#?}"
+    );
+    node.restore();
+    pod.assert_same_as(&before);
+    assert_settled(&node);
+}
