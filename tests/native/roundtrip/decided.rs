@@ -8,8 +8,7 @@ use netfix::model::fidelity::{
 };
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 
-use super::random;
-use super::run_lines;
+use super::{lines, random};
 use crate::common::Node;
 
 /// `NLM_F_REQUEST | NLM_F_DUMP`.
@@ -134,7 +133,7 @@ fn every_attribute_that_the_kernel_reports_is_decided() {
     for seed in 1..=12 {
         let pod = node.pod(&format!("web{seed}"));
         pod.macvlan("mode source", "");
-        run_lines(&pod, &random::case(seed).lines);
+        lines::run(&pod.ns, &random::case(seed).lines);
         if seed == 12 {
             for line in bridged {
                 pod.ip(line);

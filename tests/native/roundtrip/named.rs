@@ -1,0 +1,117 @@
+//! What was named before the loss, and which differences that explains.
+
+use std::net::Ipv6Addr;
+
+use crate::common::{ReportedProblem, Run};
+
+#[derive(Clone)]
+pub(super) struct Named {
+    /// What a restore could not bring back, as the snapshot said.
+    lost: Vec<ReportedProblem>,
+    /// What is there although the checkpoint has it not: a restore deletes nothing.
+    left: Vec<ReportedProblem>,
+}
+
+impl Named {
+    pub fn by(snapshot: &Run) -> Self {
+        Self {
+            lost: snapshot.coded("unsupported"),
+            left: Vec::new(),
+        }
+    }
+
+    pub fn left_over(&mut self, diff: &Run) {
+        self.left = diff.coded("surplus");
+        self.left.extend(diff.coded("ifindex-differs"));
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.lost.is_empty()
+    }
+
+    /// The differences of objects that were not named.
+    pub fn others(&self, lines: Vec<String>) -> Vec<String> {
+        let others = lines.into_iter().filter(|line| {
+            let is_lost = self.lost.iter().any(|problem| explains(problem, line));
+            let is_left = self.left.iter().any(|problem| is_left(problem, line));
+            !is_lost && !is_left
+        });
+        others.collect()
+    }
+
+    /// What netfix complains of, but for what was named, and for a pod without a checkpoint.
+    pub fn complaints(&self, runs: &[&Run], young: Option<&str>) -> Vec<String> {
+        let is_reason = young.is_some() || !self.lost.is_empty() || self.has_other_index();
+        let mut complaints = Vec::new();
+        for run in runs {
+            let problems = run.problems().into_iter().filter(|problem| {
+                let is_young = young.is_some() && problem.pod.as_deref() == young;
+                let is_named = self.lost.iter().any(|lost| {
+                    problem.code == "unsupported" || problem.object.contains(&lost.object)
+                });
+                problem.is_error() && !is_named && !is_young
+            });
+            complaints.extend(problems.map(|it| format!("{}: {it:?}", run.line)));
+            if run.code != Some(0) && !is_reason {
+                complaints.push(format!("{}: exit {:?}", run.line, run.code));
+            }
+        }
+        complaints
+    }
+
+    fn has_other_index(&self) -> bool {
+        let mut codes = self.left.iter().map(|problem| problem.code.as_str());
+        codes.any(|code| code == "ifindex-differs")
+    }
+}
+
+/// Whether the difference is one of the object that the snapshot named.
+fn explains(problem: &ReportedProblem, line: &str) -> bool {
+    let mut words = problem.object.split(' ');
+    if words.next() == Some("address") {
+        let address = words.next().unwrap_or_default();
+        return is_of_address(address, line);
+    }
+    let dev = problem.object.rsplit(' ').next().unwrap_or_default();
+    let words: Vec<&str> = problem.message.split([' ', ',', ':']).collect();
+    let behind = |word: &str| {
+        let at = words.iter().position(|it| *it == word)?;
+        words.get(at + 1).copied()
+    };
+    match words[..] {
+        ["has", "filter", ..] => {
+            let pref = behind("pref").unwrap_or_default();
+            line.contains(&format!("traffic.filters of {dev} "))
+                && line.contains(&format!("\"pref\":{pref},"))
+        }
+        _ => false,
+    }
+}
+
+/// The address itself, the routes that the kernel makes for it, and the groups that it joins.
+fn is_of_address(prefix: &str, line: &str) -> bool {
+    let address = prefix.split('/').next().unwrap_or_default();
+    let mut names = vec![
+        format!("\"{address}\""),
+        format!("\"{prefix}\""),
+        format!("IPv6.{address} of local"),
+    ];
+    if let Ok(ip) = address.parse::<Ipv6Addr>() {
+        let [.., a, b, c, d] = ip.octets();
+        let solicited = Ipv6Addr::from([0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xff, b, c, d]);
+        names.push(format!("{:032x} 80 ", u128::from(ip)));
+        names.push(format!("\"{solicited}\""));
+        names.push(format!("\"33:33:ff:{b:02x}:{c:02x}:{d:02x}\""));
+        names.push(format!("\"33:33:{a:02x}:{b:02x}:{c:02x}:{d:02x}\""));
+    }
+    names.iter().any(|name| line.contains(name))
+}
+
+fn is_left(problem: &ReportedProblem, line: &str) -> bool {
+    if problem.code == "ifindex-differs" {
+        return line.contains(".ifindex:");
+    }
+    let words = problem.object.split_whitespace();
+    let mut words = words.filter(|word| word.contains(['.', ':']));
+    line.starts_with('+') && words.any(|word| line.contains(word))
+}
