@@ -242,7 +242,7 @@ fn steps(plan: &Plan) {
                 },
             )
             .map(|request| vec![request]),
-            Step::Netlink(step) => restore::request::of(step, index),
+            Step::Netlink(step) => restore::request::of(step, true, index),
             Step::Sysctl { .. }
             | Step::Sysfs { .. }
             | Step::Sriov(_)

@@ -27,6 +27,7 @@ pub mod plan;
 pub mod progress;
 mod records;
 mod refusal;
+mod rehearsal;
 pub mod report;
 mod restore;
 mod upgrade;

@@ -24,6 +24,8 @@ pub enum Stage {
     ReadingNamespaces,
     /// Comparing pods with their checkpoints.
     Comparing,
+    /// Restoring twins of the pods.
+    Rehearsing,
     /// Writing checkpoints.
     WritingCheckpoints,
     /// Restoring the host's own links.

@@ -3,7 +3,7 @@
 mod node;
 mod pods;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,13 +13,17 @@ use crate::inventory::{Inventory, functions, no_match};
 use crate::kernel::events::LATE_LINKWATCH;
 use crate::matching::Selection;
 use crate::matching::at_risk::{self, PodDrivers};
-use crate::model::{IfName, LossCause, NodeIdentity, PodId, PodInfo, PodSummary, Problem};
+use crate::model::problem::{Cause, CheckCause, RehearsalCause};
+use crate::model::{
+    IfName, LossCause, NodeIdentity, PodId, PodInfo, PodSummary, Problem, Severity,
+};
 use crate::plan::{Plan, PodVerdict};
 use crate::progress::{Listener, Progress, Stage};
 use crate::records::fallback::FallbackRequest;
 use crate::records::stored::{last_success, load, shown};
 use crate::records::survey::{Surveyed, survey};
 use crate::refusal::Refusal;
+use crate::rehearsal::{self, Rehearsed};
 use crate::restore::compare::{Compared, Comparison, Depth, compare};
 use crate::runtime;
 use crate::snapshot::SECOND_LOOK;
@@ -35,6 +39,8 @@ pub(crate) struct Check<'a> {
     pub max_new: Duration,
     /// The devices of the host that may be lost; none: those under the pods.
     pub devices: &'a [IfName],
+    /// Whether the restore is rehearsed.
+    pub rehearse: bool,
 }
 
 /// What a check found.
@@ -55,6 +61,8 @@ pub(crate) struct Readiness {
     pub oldest_age: Option<u64>,
     /// When the last snapshot of all pods was completed in this boot (RFC 3339).
     pub last_success: Option<String>,
+    /// What the rehearsal found, where there was one.
+    pub rehearsed: Option<Rehearsed>,
     pub problems: Vec<Problem>,
 }
 
@@ -151,13 +159,16 @@ pub(crate) fn run_with(
     let mut is_second = false;
     loop {
         let inventory = look(progress)?;
-        let (checked, passing) = examine(check, inventory, store, progress)?;
+        let (mut checked, passing, mut surveyed) = examine(check, inventory, store, progress)?;
         let may_pass = match passing {
             Passing::Surely => begin.elapsed() < LATE_LINKWATCH,
             Passing::Perhaps => !is_second,
             Passing::No => !is_second && checked.has_degraded(),
         };
         if !may_pass {
+            if check.rehearse {
+                rehearse(&mut checked, &mut surveyed, progress);
+            }
             return Ok(checked);
         }
         is_second = passing != Passing::Surely;
@@ -191,7 +202,7 @@ fn examine(
     inventory: Inventory,
     store: &Store,
     progress: &mut dyn Listener,
-) -> Result<(Readiness, Passing), Refusal> {
+) -> Result<(Readiness, Passing, Surveyed), Refusal> {
     let (mut surveyed, mut problems) = survey_all(check, inventory, store)?;
     progress.notice(Progress::Phase(Stage::Comparing, surveyed.matched.len()));
     let Comparison {
@@ -229,19 +240,58 @@ fn examine(
     problems.append(&mut found.problems);
     let passing = Passing::of(is_coming, lacks_carrier || found.has_new);
     let (pods, oldest_age) = (found.pods, found.oldest_age);
-    let recorded = surveyed.node_state;
+    let recorded = surveyed.node_state.as_ref();
     let readiness = Readiness {
-        node: surveyed.node,
-        recorded: recorded.as_ref().map(|recorded| shown(&recorded.stamp())),
+        node: surveyed.node.clone(),
+        recorded: recorded.map(|recorded| shown(&recorded.stamp())),
         host: host_lines,
         pods,
         empty,
         left_out,
         oldest_age,
-        last_success: last_success(recorded.as_ref()),
+        last_success: last_success(recorded),
+        rehearsed: None,
         problems,
     };
-    Ok((readiness, passing))
+    Ok((readiness, passing, surveyed))
+}
+
+/// Rehearses the restore of the pods that have what their checkpoints describe. One that has more, or something else, comes back as
+/// recorded: that is known, and no error.
+fn rehearse(checked: &mut Readiness, surveyed: &mut Surveyed, progress: &mut dyn Listener) {
+    progress.notice(Progress::Phase(Stage::Rehearsing, surveyed.matched.len()));
+    let weights: BTreeMap<&PodId, Severity> = checked
+        .pods
+        .iter()
+        .filter_map(|one| {
+            let weight = match one.state {
+                CheckState::InSync | CheckState::Stale => Severity::Error,
+                CheckState::Drifted | CheckState::New => Severity::Warning,
+                CheckState::Degraded | CheckState::NoCheckpoint | CheckState::Failed => {
+                    return None;
+                }
+            };
+            let id = &one.pod.info.id;
+            let is_unrecorded = |problem: &Problem| {
+                matches!(*problem.cause, Cause::Check(CheckCause::Unrecorded { .. }))
+                    && problem.pod.as_ref() == Some(id)
+            };
+            let has_more = checked.problems.iter().any(is_unrecorded);
+            Some((id, if has_more { Severity::Warning } else { weight }))
+        })
+        .collect();
+    let rehearsed = rehearsal::rehearse(surveyed, &|id| weights.get(id).copied());
+    match rehearsed {
+        Ok(mut rehearsed) => {
+            checked.problems.append(&mut rehearsed.problems);
+            checked.rehearsed = Some(rehearsed);
+        }
+        Err(error) => {
+            let error = error.to_string();
+            let cause = RehearsalCause::Failed { error };
+            checked.problems.push(cause.error("host"));
+        }
+    }
 }
 
 /// The pods beside their records, and the problems of that and of the node.

@@ -366,6 +366,9 @@ pub struct CheckArgs {
     /// This long after the last snapshot of all pods, a pod or a part of one that is in no checkpoint is no warning
     #[arg(long, value_name = "DURATION", default_value = "2h", value_parser = humantime::parse_duration)]
     pub max_new: Duration,
+    /// Rehearse the restore: build every pod a second time from its checkpoint, in a namespace that nobody can reach, and compare
+    #[arg(long)]
+    pub rehearse: bool,
     /// Print one status line with performance data, as monitoring plugins do
     #[arg(long)]
     pub nagios: bool,

@@ -101,6 +101,7 @@ fn checked(args: &CheckArgs, context: &mut Context) -> Result<check::Readiness, 
         max_age: args.max_age,
         max_new: args.max_new,
         devices: &args.devices,
+        rehearse: args.rehearse,
     };
     check::run(&check, &context.store, context.progress.as_mut())
 }

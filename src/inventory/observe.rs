@@ -31,8 +31,18 @@ pub struct Host {
 impl Host {
     /// Opens and reads the host's namespace.
     pub fn observe() -> Result<Self, Error> {
+        Self::of(Netns::host()?)
+    }
+
+    /// The namespace of the calling thread in the place of the host's.
+    pub(crate) fn here() -> Result<Self, Error> {
+        Self::of(Netns::here()?)
+    }
+
+    /// `netns` is that of the calling thread.
+    fn of(netns: Netns) -> Result<Self, Error> {
         let mut host = Self {
-            netns: Netns::host()?,
+            netns,
             socket: Socket::open_here()?,
             state: NetState::default(),
             initial_settings: Sysctls::default(),
@@ -104,6 +114,21 @@ pub struct Pod {
 }
 
 impl Pod {
+    /// The namespace of the calling thread in the place of a pod's.
+    pub(crate) fn here(info: PodInfo) -> Result<Self, Error> {
+        let (netns, socket) = (Netns::here()?, Socket::open_here()?);
+        Ok(Self {
+            identity: netns.identity(socket.netns_cookie()?),
+            netns,
+            info,
+            paths: Vec::new(),
+            owner: CgroupOwner::default(),
+            socket: Some(socket),
+            seen: None,
+            host_id: HostId::Unassigned,
+        })
+    }
+
     /// Reads the pod's namespace; the calling thread must be inside it.
     pub fn observe_inside(&mut self, host: &Host) -> Result<NetState, Error> {
         self.read(host, |socket, view| state::whole(socket, Some(view)))

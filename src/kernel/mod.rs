@@ -19,6 +19,7 @@ pub mod ifreq;
 pub mod link;
 pub mod netns;
 mod plain;
+pub(crate) mod reported;
 pub mod route;
 pub mod socket;
 pub mod sriov;

@@ -104,10 +104,35 @@ impl Socket {
     /// Every object of a table. Repeats the dump while the kernel flags it as interrupted by a change.
     pub fn dump(&mut self, request: impl Into<Message>) -> Result<Dump, Error> {
         let request = request.into();
+        Self::patiently(|| self.dump_once(&request))
+    }
+
+    /// The messages of such a dump as the kernel sent them.
+    ///
+    /// # Errors
+    /// Also `EMSGSIZE` for a table that no dump can hold.
+    pub(crate) fn dump_bytes(&mut self, request: impl Into<Message>) -> Result<Vec<u8>, Error> {
+        let request = request.into();
+        Self::patiently(|| {
+            let mut messages = Vec::new();
+            let sequence = self.send(&[(&request, NLM_F_DUMP)])?;
+            let whole = BUFFERS.with_borrow_mut(|[datagram, _]| {
+                self.receive_dump(sequence, datagram, &mut messages)
+            })?;
+            match whole {
+                Some(true) => Err(Errno::EMSGSIZE.into()),
+                Some(false) => Ok(Some(messages)),
+                None => Ok(None),
+            }
+        })
+    }
+
+    /// Repeats an `attempt` while it was raced.
+    fn patiently<T>(mut attempt: impl FnMut() -> Result<Option<T>, Error>) -> Result<T, Error> {
         let deadline = Instant::now() + DUMP_PATIENCE;
         let mut pause = Duration::from_micros(100);
         loop {
-            if let Some(dump) = self.dump_once(&request)? {
+            if let Some(dump) = attempt()? {
                 return Ok(dump);
             }
             if Instant::now() > deadline {

@@ -14,7 +14,9 @@ pub mod net;
 pub mod next;
 pub mod pod;
 pub mod problem;
+pub(crate) mod raw_object;
 pub(crate) mod recent;
+pub mod rehearsal;
 pub mod stamp;
 pub(crate) mod text;
 pub mod window;
@@ -44,6 +46,7 @@ pub use conflict_probe::{AddressProxy, ConflictProbe, ProbeRate};
 pub use exit::Exit;
 pub use loss::{IpFamily, Loss, LossCause};
 pub use problem::{Code, Problem, Severity};
+pub use rehearsal::Rehearsal;
 pub use stamp::Stamp;
 pub use window::Window;
 

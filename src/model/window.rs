@@ -10,7 +10,7 @@ mod setting;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    GatewayAnswer, Interface, NodeIdentity, PodId, PodInfo, ProbeRate, Problem, State,
+    GatewayAnswer, Interface, NodeIdentity, PodId, PodInfo, ProbeRate, Problem, Rehearsal, State,
     TargetAnswer, WindowNic, is_false,
 };
 use crate::model::fate::{ContainerChange, Fate, PodFingerprint};
@@ -85,6 +85,9 @@ pub struct Window {
     /// The host after the last restore; null before it, and in the record of an earlier netfix.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<State>,
+    /// The rehearsal of the restore; absent where there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rehearsal: Option<Rehearsal>,
     /// The phases, in order.
     pub phases: Vec<Phase>,
     /// Every running pod at the start, sorted by id.

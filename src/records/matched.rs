@@ -94,6 +94,25 @@ impl Matched {
         }
     }
 
+    /// A twin of the pod `of`, with a record of its own.
+    pub(crate) fn of_twin(of: &Self, checkpoint: Checkpoint, pod: Pod) -> Self {
+        Self {
+            nic: of.nic,
+            age: 0,
+            ..Self::new(
+                of.info.clone(),
+                (checkpoint, None),
+                pod,
+                RecordOrigin::Requested,
+            )
+        }
+    }
+
+    /// The state in its checkpoint.
+    pub(crate) fn recorded_state(&self) -> Cow<'_, NetState> {
+        self.recorded().0
+    }
+
     /// Whether an address that is missing is left to a daemon.
     pub(crate) fn leaves_to_daemon(&self, address: &Address) -> bool {
         self.daemons == DaemonState::Leave && address.is_of_daemon(|_| false)

@@ -290,6 +290,7 @@ mod tests {
         let check = CheckView {
             left_out: 1,
             left_out_pods: Vec::new(),
+            rehearsal: None,
             max_age: std::time::Duration::ZERO,
             is_selection: false,
             status: CheckStatus::Critical,

@@ -112,6 +112,7 @@ impl fmt::Display for Stage {
         f.write_str(match self {
             Self::ReadingNamespaces => "reading namespaces",
             Self::Comparing => "comparing",
+            Self::Rehearsing => "rehearsing",
             Self::WritingCheckpoints => "writing checkpoints",
             Self::RestoringHost => "restoring the host",
             Self::RestoringPods => "restoring pods",

@@ -2,12 +2,13 @@
 //!
 //! A step that fails does not stop those after it. Failures are returned, with the kernel's errno.
 
+pub(super) mod detour;
 mod functions;
 mod nic;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::{detour, request};
+use super::request;
 use crate::kernel::conf::{sysctl, sysfs};
 use crate::kernel::link::multicast;
 use crate::kernel::{Errno, Error, Request, Socket, link};
@@ -15,7 +16,7 @@ use crate::model::problem::{ClaimHolder, RestoreCause};
 use crate::model::{IfName, Indexed, Link, Mac, NetState, Parent, Problem};
 
 use crate::plan::{Change, NetlinkStep, NicStep, Plan, Step};
-use crate::restore::detour::is_taken;
+use crate::restore::apply::detour::is_taken;
 use crate::restore::permit::Permit;
 pub(crate) use nic::outcomes;
 
@@ -107,7 +108,7 @@ pub(crate) struct Applied {
 ///
 /// `state` is what the namespace held when the steps were planned.
 pub(crate) fn run(
-    _: Permit<'_>,
+    permit: Permit<'_>,
     socket: &mut Socket,
     state: &NetState,
     steps: Vec<Step>,
@@ -125,6 +126,7 @@ pub(crate) fn run(
         pending: Vec::new(),
         requests: Vec::new(),
         applied: Applied::default(),
+        is_in_earnest: permit.is_in_earnest(),
     };
     for step in steps {
         runner.step(step);
@@ -174,6 +176,7 @@ struct Runner<'a> {
     /// Their steps, each with the number of its requests.
     pending: Vec<(NetlinkStep, usize)>,
     applied: Applied,
+    is_in_earnest: bool,
 }
 
 impl Runner<'_> {
@@ -188,6 +191,8 @@ impl Runner<'_> {
             return;
         }
         match step {
+            // These have no namespace.
+            Step::Nic(_) | Step::Sriov(_) if !self.is_in_earnest => {}
             Step::Nic(step) => self.add_setting(step),
             Step::Netlink(step) => self.add_requests(step),
             other => {
@@ -212,7 +217,7 @@ impl Runner<'_> {
         if !self.settings.is_empty() {
             self.flush();
         }
-        match request::of(&step, |name| self.index(name)) {
+        match request::of(&step, self.is_in_earnest, |name| self.index(name)) {
             Ok(requests) => {
                 self.learn_name(&step);
                 self.pending.push((step, requests.len()));

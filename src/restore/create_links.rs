@@ -6,7 +6,7 @@ use crate::model::{IfName, Link, LinkKind, NetState, Parent};
 use crate::plan::link::nic;
 use crate::plan::{NicRules, NicStep, Plan, Step};
 use crate::restore::apply;
-use crate::restore::detour::is_taken;
+use crate::restore::apply::detour::is_taken;
 use crate::restore::permit::Permit;
 
 /// The namespace of a missing link, and the link.

@@ -7,7 +7,6 @@ pub(crate) mod compare;
 mod conflict;
 pub(crate) mod course;
 mod create_links;
-mod detour;
 #[cfg(feature = "engine")]
 pub mod engine;
 mod facts;
@@ -15,6 +14,7 @@ mod host;
 pub(crate) mod inspect;
 mod permit;
 mod pods;
+pub(crate) mod rehearsed;
 pub(crate) mod request;
 pub(crate) mod session;
 pub(crate) mod settle;

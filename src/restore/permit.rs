@@ -13,6 +13,9 @@ pub(crate) enum Permit<'lock> {
     NoStateDirectory,
     /// An open window released the lock for `netfix resume`, and could not take it again. Its pods are restored anyway.
     LockNotRegained,
+    /// A rehearsal, in namespaces that it created and nobody else can reach. Nothing is logged, nothing outside of namespaces is
+    /// changed, and no address is probed.
+    Rehearsal,
     /// A benchmark, in namespaces that it created.
     #[cfg(feature = "engine")]
     Benchmark,
@@ -22,6 +25,11 @@ impl<'lock> Permit<'lock> {
     /// The permit of the lock's holder.
     pub(crate) fn locked(_: &'lock Guard) -> Self {
         Self::Locked(PhantomData)
+    }
+
+    /// Whether a network that is in use is changed.
+    pub(crate) fn is_in_earnest(self) -> bool {
+        !matches!(self, Self::Rehearsal)
     }
 
     /// The permit of an open window, with the lock that it has.

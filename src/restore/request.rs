@@ -9,15 +9,17 @@ use crate::model::net::route::Position;
 use crate::model::{Address, IfName};
 use crate::plan::{Change, NetlinkStep, OrderedObject, Rewrite};
 
-/// The requests for a step; `at` returns the ifindex of an interface.
+/// The requests for a step; `at` returns the ifindex of an interface. A new IPv6 address is probed by the kernel, or usable at once.
 pub(crate) fn of(
     step: &NetlinkStep,
+    is_probed: bool,
     at: impl Fn(&IfName) -> Result<u32, Errno>,
 ) -> Result<Vec<Request>, Errno> {
     let request = match step {
         NetlinkStep::SetLink { dev, change, .. } => set_link(at(dev)?, change, &at)?,
         NetlinkStep::AddTraffic { dev, object } => traffic::add(at(dev)?, object),
         NetlinkStep::ChangeTraffic { dev, object } => traffic::change(at(dev)?, object),
+        NetlinkStep::AddAddress(a) if !is_probed => return Ok(usable(at(&a.dev)?, a)),
         NetlinkStep::ChangeActions { dev: _, filter } => traffic::replace_actions(filter),
         NetlinkStep::AddAddress(a) => address::add(at(&a.dev)?, a),
         NetlinkStep::ChangeAddress(a) => address::change(at(&a.dev)?, a),
@@ -70,9 +72,17 @@ fn is_usable(gone: &OrderedObject, added: &Address) -> bool {
         && gone.flags & (TENTATIVE | DADFAILED) == 0)
 }
 
-/// An address that was usable a moment ago stays so: without another duplicate address detection.
+/// An address that was usable a moment ago stays so.
 fn added_again(index: u32, address: &Address, was_there: bool) -> Vec<Request> {
-    if !was_there || address.local.is_ipv4() || address.flags & NODAD != 0 {
+    if was_there {
+        return usable(index, address);
+    }
+    vec![address::add(index, address)]
+}
+
+/// An address that is usable at once: without duplicate address detection.
+fn usable(index: u32, address: &Address) -> Vec<Request> {
+    if address.local.is_ipv4() || address.flags & NODAD != 0 {
         return vec![address::add(index, address)];
     }
     let at_once = Address {

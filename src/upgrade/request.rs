@@ -45,6 +45,8 @@ pub(crate) struct UpgradeRequest<'a> {
     /// Keep kubelet paused while a pod is not restored.
     pub keep_paused: bool,
     pub accepts: Accepts,
+    /// Whether the restore is rehearsed before COMMAND runs.
+    pub rehearse: bool,
     /// The size of the window's log, in bytes.
     pub log_limit: u64,
     pub command: &'a [String],

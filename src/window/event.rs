@@ -6,7 +6,7 @@ use crate::gateways::{Reachability, Verified};
 use crate::model::fate::Fate;
 use crate::model::problem::AlreadyLost;
 use crate::model::window::{PhaseName, Rollback, WindowPod};
-use crate::model::{GatewayAnswer, Problem, State};
+use crate::model::{GatewayAnswer, Problem, Rehearsal, State};
 use crate::progress::Wait;
 
 /// The journal's `TARGET` of phases and warnings.
@@ -22,6 +22,8 @@ pub(crate) enum Event {
     SnapshotTaken {
         pods: usize,
     },
+    /// The restore was carried out in a twin of the node.
+    Rehearsed(Rehearsal),
     /// Pods that got their network after the snapshot are saved too.
     LateSnapshot {
         pods: usize,

@@ -36,6 +36,7 @@ pub(crate) fn opened(id: String, number: u64, command: &str) -> Window {
         nics: None,
         settings: Vec::new(),
         host: None,
+        rehearsal: None,
         phases: Vec::new(),
         pods: Vec::new(),
         unselected: Vec::new(),

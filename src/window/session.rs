@@ -12,7 +12,7 @@ use crate::gateways::Verified;
 use crate::inventory::procfs;
 use crate::model::net::nic;
 use crate::model::window::{KubeletPause, Phase, PhaseName, Rollback, Run, SCHEMA, WindowPod};
-use crate::model::{IfName, Nic, PodId, Problem, State, Window, WindowNic};
+use crate::model::{IfName, Nic, PodId, Problem, Rehearsal, State, Window, WindowNic};
 use crate::records::stored::Stored;
 use crate::refusal::Refusal;
 use crate::restore::Restored;
@@ -186,6 +186,12 @@ impl WindowSession {
         if count > 0 {
             self.log(&Event::SilentGateways { count });
         }
+    }
+
+    /// What came of the rehearsal.
+    pub(crate) fn note_rehearsal(&mut self, figures: Rehearsal) {
+        self.window.rehearsal = Some(figures);
+        self.log(&Event::Rehearsed(figures));
     }
 
     /// The host's NICs after COMMAND; `None` where they could not be read.

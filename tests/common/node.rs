@@ -211,6 +211,7 @@ impl Node {
         let before: Vec<_> = pods.iter().map(Pod::capture).collect();
         let host = self.capture();
         self.snapshot();
+        self.assert_rehearsed(pods.len());
         self.lose_and_reload();
         assert!(
             pods.iter().all(|pod| !pod.has_eth0()),
@@ -221,6 +222,18 @@ impl Node {
             pod.assert_same_as(before);
         }
         self.assert_same_as(&host);
+    }
+
+    /// A rehearsal finds that so many pods and the host come back identical.
+    pub fn assert_rehearsed(&self, pods: usize) {
+        let run = self.netfix_json("check --rehearse");
+        let found = run.coded("rehearsal-differs");
+        assert!(found.is_empty(), "{}", run.transcript());
+        let figures = &run.json()["check"]["rehearsal"];
+        let identical = figures["identical"]
+            .as_u64()
+            .and_then(|some| some.try_into().ok());
+        assert_eq!(identical, Some(pods), "{}", run.transcript());
     }
 
     pub fn assert_same_as(&self, before: &Capture) {

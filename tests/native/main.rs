@@ -66,6 +66,7 @@ mod partial;
 mod private;
 mod raced;
 mod recreated;
+mod rehearsal;
 mod renamed;
 mod roundtrip;
 mod routes;

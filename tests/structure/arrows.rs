@@ -59,12 +59,17 @@ const ARROWS: &[Arrows] = &[
         &["inventory", "matching", "plan", "records", "store"],
     ),
     (
+        "rehearsal",
+        &["inventory", "matching", "plan", "records", "restore"],
+    ),
+    (
         "check",
         &[
             "inventory",
             "matching",
             "plan",
             "records",
+            "rehearsal",
             "restore",
             "snapshot",
             "store",
@@ -94,6 +99,7 @@ const ARROWS: &[Arrows] = &[
             "matching",
             "plan",
             "records",
+            "rehearsal",
             "restore",
             "snapshot",
             "store",
@@ -109,6 +115,8 @@ const ABOVE: &[&str] = &["cli", "commands", "fuzzing", "main", "report"];
 const PURE: &[&str] = &["matching", "model", "plan"];
 /// Single files that only compute. They use only parts that do.
 const PURE_FILES: &[&str] = &[
+    "rehearsal/compare.rs",
+    "rehearsal/survivors.rs",
     "snapshot/decide.rs",
     "snapshot/facts.rs",
     "snapshot/host_state.rs",

@@ -102,6 +102,14 @@ pub(crate) fn undumped(folder: Folder) -> &'static [SysctlKey] {
     &Places::of(folder).undumped
 }
 
+/// The settings of a folder in the order of the link dump.
+pub(crate) fn names(folder: Folder) -> &'static [&'static str] {
+    match folder {
+        Folder::Ipv4Conf | Folder::Ipv4Neigh => &IPV4,
+        Folder::Ipv6Conf | Folder::Ipv6Neigh => &IPV6,
+    }
+}
+
 /// Where this kernel has the settings of a folder.
 struct Places {
     /// The place of each in the dump, in ascending order of the keys.
@@ -124,10 +132,11 @@ impl Places {
                 dumped: dumped.into_iter().collect(),
             }
         };
-        match folder {
-            Folder::Ipv4Conf | Folder::Ipv4Neigh => OF_IPV4.get_or_init(|| find(&IPV4)),
-            Folder::Ipv6Conf | Folder::Ipv6Neigh => OF_IPV6.get_or_init(|| find(&IPV6)),
-        }
+        let places = match folder {
+            Folder::Ipv4Conf | Folder::Ipv4Neigh => &OF_IPV4,
+            Folder::Ipv6Conf | Folder::Ipv6Neigh => &OF_IPV6,
+        };
+        places.get_or_init(|| find(names(folder)))
     }
 }
 

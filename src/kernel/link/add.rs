@@ -4,11 +4,12 @@ use std::os::fd::RawFd;
 
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::RouteNetlinkMessage;
-use netlink_packet_route::link::{LinkAttribute, LinkFlags};
+use netlink_packet_route::link::{InfoData, InfoKind, LinkAttribute, LinkFlags};
 use rtnetlink::{LinkMessageBuilder, LinkUnspec};
 
 use super::{data, kind};
-use crate::kernel::codec::text;
+use crate::kernel::codec::nested::Nested;
+use crate::kernel::codec::text::{self, LINK_HEADER};
 use crate::kernel::{Errno, Request};
 use crate::model::net::link::Queues;
 use crate::model::{IfName, Link};
@@ -39,8 +40,17 @@ pub fn add(link: &Link, place: Placement<'_>) -> Result<Request, Errno> {
     let (kind, data) = of_data
         .or_else(|| kind::new_link(&link.kind))
         .ok_or(Errno::EOPNOTSUPP)?;
-    let mut builder =
-        LinkMessageBuilder::<LinkUnspec>::new_with_info_kind(kind).set_info_data(data);
+    let builder = LinkMessageBuilder::<LinkUnspec>::new_with_info_kind(kind).set_info_data(data);
+    let place = Placement { parent, ..place };
+    Ok(named(builder, link, place))
+}
+
+/// The request for a new link of a kind.
+fn named(
+    mut builder: LinkMessageBuilder<LinkUnspec>,
+    link: &Link,
+    place: Placement<'_>,
+) -> Request {
     if let Some(name) = place.name {
         builder = builder.append_extra_attribute(text::name(name));
     }
@@ -54,7 +64,7 @@ pub fn add(link: &Link, place: Placement<'_>) -> Result<Request, Errno> {
     if let Some(fd) = place.netns {
         builder = builder.setns_by_fd(fd);
     }
-    if let Some(parent) = parent {
+    if let Some(parent) = place.parent {
         builder = builder.link(parent);
     }
     if let Some(Queues { tx, rx }) = link.queues {
@@ -66,5 +76,50 @@ pub fn add(link: &Link, place: Placement<'_>) -> Result<Request, Errno> {
     message.header.flags = LinkFlags::empty();
     message.header.change_mask = LinkFlags::empty();
     let message = RouteNetlinkMessage::NewLink(message);
-    Ok(Request::new(message, NLM_F_CREATE | NLM_F_EXCL))
+    Request::new(message, NLM_F_CREATE | NLM_F_EXCL)
+}
+
+/// A link that stands in for another one, with its name, index, MAC, MTU and queues: the end of a pair, with its `other_end`.
+pub(crate) fn add_stand_in(link: &Link, place: Placement<'_>, other_end: Placement<'_>) -> Request {
+    /// `VETH_INFO_PEER` (`linux/veth.h`), which has a `struct ifinfomsg`, and `IFLA_NET_NS_FD`.
+    const PEER: u16 = 1;
+    const NET_NS_FD: u16 = 28;
+    let mut header = [0; LINK_HEADER];
+    let index = other_end.index.unwrap_or_default();
+    header[4..8].copy_from_slice(&index.to_ne_bytes());
+    let mut attributes = Nested::default();
+    if let Some(netns) = other_end.netns {
+        attributes.push(NET_NS_FD, netns.to_ne_bytes().to_vec());
+    }
+    let mut peer = Nested::default();
+    peer.push(PEER, [&header[..], &attributes.bytes()].concat());
+    of_kind("veth", &peer, link, place)
+}
+
+/// A bridge or a VRF without ports that stands in for another one, with that of its `IFLA_INFO_DATA` on which its ports depend.
+pub(crate) fn add_empty(link: &Link, place: Placement<'_>, data: &[u8]) -> Request {
+    /// `IFLA_BR_VLAN_FILTERING`, `IFLA_BR_VLAN_PROTOCOL`, `IFLA_BR_VLAN_DEFAULT_PVID`; `IFLA_VRF_TABLE`.
+    const OF_PORTS: [(&str, &[u16]); 2] = [("bridge", &[7, 8, 39]), ("vrf", &[1])];
+    let kind = link.kind.name();
+    let of_ports = OF_PORTS.iter().find(|(name, _)| *name == kind);
+    // A kernel without VLAN filtering refuses all of it.
+    let is_plain = link.is_bridge() && !link.vlan_filtering;
+    let wanted = of_ports.filter(|_| !is_plain);
+    let wanted = wanted.map_or(&[][..], |(_, numbers)| numbers);
+    let mut kept = Nested::default();
+    for raw in Nested::parse(data)
+        .into_iter()
+        .flat_map(Nested::into_stored)
+    {
+        if wanted.contains(&raw.number) {
+            kept.push(raw.number, raw.value);
+        }
+    }
+    of_kind(kind, &kept, link, place)
+}
+
+fn of_kind(kind: &str, data: &Nested, link: &Link, place: Placement<'_>) -> Request {
+    let (kind, data) = (InfoKind::from(kind), InfoData::Other(data.bytes()));
+    let builder = LinkMessageBuilder::<LinkUnspec>::new_with_info_kind(kind).set_info_data(data);
+    named(builder, link, place)
 }

@@ -13,6 +13,7 @@ mod resolve;
 pub(crate) mod sockets;
 
 pub use add::{Placement, add};
+pub(crate) use add::{add_empty, add_stand_in};
 pub use change::{
     add_altnames, change_bond_lists, change_bond_option, change_bond_primary, change_kind,
     change_lower, del, index_of, move_to, rename, set, set_addr_gen_mode, set_alias, set_bond_port,

@@ -194,6 +194,33 @@ pub fn in_new<R: Send>(work: impl FnOnce() -> R + Send) -> Result<R, Error> {
     })
 }
 
+/// Runs `work` once for each item, each time in a new namespace, on scratch threads; the results are in the order of the items.
+///
+/// # Errors
+/// Those of unshare(2) and of `work`; the first one ends it.
+pub(crate) fn each_in_new<T: Send, R: Send>(
+    items: Vec<T>,
+    work: impl Fn(T) -> Result<R, Error> + Sync,
+) -> Result<Vec<R>, Error> {
+    let count = items.len();
+    let queue = Mutex::new(items.into_iter().enumerate());
+    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let (made, error) = on_threads(workers(count), || {
+        let made = iter::from_fn(next).map(|(at, item)| {
+            unshare(CloneFlags::CLONE_NEWNET)?;
+            Ok((at, work(item)?))
+        });
+        made.collect::<Result<Vec<_>, Error>>()
+    });
+    let made: Result<Vec<_>, Error> = made.into_iter().collect();
+    let mut made: Vec<_> = made?.into_iter().flatten().collect();
+    if made.len() < count {
+        return Err(error);
+    }
+    made.sort_unstable_by_key(|(at, _)| *at);
+    Ok(made.into_iter().map(|(_, result)| result).collect())
+}
+
 /// The user namespace that owns a namespace.
 #[allow(unsafe_code)]
 fn user_namespace(netns: &File) -> io::Result<File> {

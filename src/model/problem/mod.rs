@@ -64,6 +64,7 @@ pub enum Code {
     PodReplaced,
     PodRestarted,
     ProbeRate,
+    RehearsalDiffers,
     RolledBack,
     RuntimeUnreachable,
     SettingDiffers,

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::model::text::word;
 use crate::model::{
     Bytes, Checkpoint, Code, GatewayAnswer, IfName, Interface, LossCause, NodeIdentity, NodeState,
-    PodId, PodInfo, PodSummary, Problem, Severity, State, TargetAnswer,
+    PodId, PodInfo, PodSummary, Problem, Rehearsal, Severity, State, TargetAnswer,
 };
 use crate::records::stored::shown;
 use crate::report::window::hold::HoldView;
@@ -150,6 +150,8 @@ pub struct CheckView {
     pub unsupported: Option<usize>,
     /// When the last snapshot that covered everything was taken (RFC 3339); null when none was in this boot.
     pub last_success: Option<String>,
+    /// The rehearsal; null without `--rehearse`, and where it could not begin.
+    pub rehearsal: Option<Rehearsal>,
 }
 
 /// What `check` found; the number is its exit code.

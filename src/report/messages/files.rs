@@ -3,7 +3,8 @@
 use super::{and, or_nothing};
 use crate::model::pod::empty::Evidence;
 use crate::model::problem::{
-    CheckCause, FleetCause, SnapshotCause, StoreCause, StoreEffect, UsageCause,
+    CheckCause, FleetCause, RehearsalCause, SnapshotCause, StoreCause, StoreEffect, Unrehearsed,
+    UsageCause,
 };
 use crate::model::text::{count, duration};
 use crate::model::{IpFamily, LossCause};
@@ -122,6 +123,51 @@ sentences! {
             same address, or a network that answers for others (proxy ARP). After the reload netfix ignores these answers"
             (addresses = and(addresses)),
         PortCannotBeRestored { master } => "is a port of {master}: a restore could not give it its former place there",
+    }
+}
+
+sentences! {
+    RehearsalCause {
+        NotBack => "would be lost: a restore in a twin of the node did not bring it back",
+        Surplus => "would be new: a restore in a twin of the node added it",
+        Differs { attribute, now, then, more } => "would come back with {attribute} {then} instead of {now}{others}, as in a twin of the \
+            node" (
+            then = or_none(then.as_deref()), now = or_none(now.as_deref()), others = and_others(*more)
+        ),
+        Contents => "would differ after a restore, as in a twin of the node",
+        Order => "would come back in another order, as in a twin of the node",
+        Refused { message } => "in a twin of the node: {message}",
+        MoreDiffer { more } => "{objects} would differ after a restore" (objects = more_objects(*more)),
+        Failed { error } => "could not be rehearsed: {error}",
+        NotRehearsed { why } => "is not rehearsed: {why}" (why = why.words()),
+    }
+}
+
+/// A value; an attribute may not be set.
+fn or_none(value: Option<&str>) -> &str {
+    value.unwrap_or("none")
+}
+
+fn and_others(more: usize) -> String {
+    match more {
+        0 => String::new(),
+        more => format!(" ({} differ)", count(more, "more attribute")),
+    }
+}
+
+fn more_objects(more: usize) -> String {
+    count(more, "more object")
+}
+
+impl Unrehearsed {
+    fn words(&self) -> &'static str {
+        match self {
+            Self::Device => "it is a device, and there is only one of it",
+            Self::Elsewhere => "it is on a link of a third namespace",
+            Self::Kind => "a twin cannot have a link of this kind",
+            Self::Partial => "its record has gaps",
+            Self::Lost => "it has lost a part of its network",
+        }
     }
 }
 

@@ -51,6 +51,7 @@ sentences! {
         Restore(cause) => "{cause}",
         Snapshot(cause) => "{cause}",
         Check(cause) => "{cause}",
+        Rehearsal(cause) => "{cause}",
         Socket(cause) => "{cause}",
         Gateway(cause) => "{cause}",
         Window(cause) => "{cause}",
@@ -122,8 +123,9 @@ mod tests {
     use crate::model::problem::{
         CheckCause, CommandCause, ConditionCause, ConflictCause, DetachedCause, FleetCause,
         ForeignCause, GatewayCause, HookCause, InventoryCause, KubeletCause, MatchingCause,
-        PartialCause, PlanCause, RebuildCause, RecordCause, RestoreCause, RollbackCause,
-        SnapshotCause, SocketCause, StoreCause, SystemdCause, UsageCause, WindowCause,
+        PartialCause, PlanCause, RebuildCause, RecordCause, RehearsalCause, RestoreCause,
+        RollbackCause, SnapshotCause, SocketCause, StoreCause, SystemdCause, UsageCause,
+        WindowCause,
     };
     use crate::report::docs::listed_part;
 
@@ -144,7 +146,7 @@ mod tests {
     fn messages() -> BTreeMap<String, Vec<String>> {
         let areas = messages! {
             InventoryCause StoreCause MatchingCause ForeignCause PlanCause ConflictCause PartialCause RestoreCause
-            SnapshotCause CheckCause SocketCause GatewayCause WindowCause DetachedCause RecordCause CommandCause SystemdCause KubeletCause
+            SnapshotCause CheckCause RehearsalCause SocketCause GatewayCause WindowCause DetachedCause RecordCause CommandCause SystemdCause KubeletCause
             RebuildCause RollbackCause UsageCause ConditionCause HookCause FleetCause
         };
         let mut by_code: BTreeMap<String, Vec<String>> = BTreeMap::new();

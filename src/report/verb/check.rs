@@ -7,13 +7,14 @@ use crate::check::{CheckedPod, Readiness, lost_words};
 use crate::model::problem::{Cause, CheckCause};
 use crate::model::{Code, PodId, PodInfo, Problem, Severity, State};
 use crate::refusal::Refusal;
+use crate::rehearsal::Rehearsed;
 use crate::report::document::{
     CheckStatus, CheckView, Document, Extra, LostView, NodeView, PodView,
 };
 use crate::report::problems;
 use crate::report::screen::{LastLine, Screen};
 use crate::report::style::{Form, Style, Tone};
-use crate::report::text::{UNKNOWN, ago, count, escape, join, others, pod_noun};
+use crate::report::text::{UNKNOWN, ago, count, escape, join, others, pod_noun, rehearsal};
 
 /// So many pods that are left out are named.
 const NAMED: usize = 3;
@@ -50,6 +51,7 @@ pub(crate) fn check(checked: Result<Readiness, Refusal>) -> (Document, CheckView
     view.unsupported = Some(unsupported.count());
     view.oldest_age = checked.oldest_age;
     view.last_success = checked.last_success;
+    view.rehearsal = checked.rehearsed.as_ref().map(Rehearsed::figures);
     view.pods.insert(State::Empty, checked.empty);
     view.left_out = checked.left_out.len();
     view.left_out_pods = checked.left_out.iter().map(PodInfo::title).collect();
@@ -83,7 +85,9 @@ pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
         stored(listed(document, style), style).text(style) + &findings(document, check, style)
     } else {
         findings(document, check, style)
-    };
+    } + &check
+        .rehearsal
+        .map_or_else(String::new, |one| format!("{}\n", rehearsal(&one)));
     Screen {
         body,
         listed: &document.problems,

@@ -12,7 +12,8 @@ use crate::report::screen::LastLine;
 use crate::report::style::{Style, Tone};
 use crate::report::table::{Cell, KEPT, Table};
 use crate::report::text::{
-    self, Facts, UNKNOWN, count, escape, milliseconds, milliseconds_or_dash, or_dash, seconds,
+    self, Facts, UNKNOWN, count, escape, milliseconds, milliseconds_or_dash, or_dash, rehearsal,
+    seconds,
 };
 
 /// Everything about one window but its verdict.
@@ -47,6 +48,8 @@ fn facts(view: &ReportView) -> Facts {
         ("ended", ended(view)),
     ];
     facts.extend(clock_set(window).map(|note| ("clock", note)));
+    let figures = window.rehearsal.as_ref();
+    facts.extend(figures.map(|figures| ("rehearsal", rehearsal(figures))));
     if let Some(run) = &window.run {
         facts.push(("command", words::argv(run)));
         facts.push(("", words::run_end(window, PhaseName::Command, run)));

@@ -297,7 +297,9 @@ impl<'a> HostJob<'a> {
     fn apply(&mut self, steps: &[Step]) {
         let Host { socket, state, .. } = &mut *self.host;
         let applied = apply::run(self.permit, socket, state, steps.to_vec());
-        journal::applied(None, &applied.done);
+        if self.permit.is_in_earnest() {
+            journal::applied(None, &applied.done);
+        }
         self.done.extend(applied.done);
         // What was refused before and is not tried now is still missing.
         self.failures

@@ -18,6 +18,7 @@ use crate::restore::apply::{FailedStep, remaining};
 use crate::restore::conflict::detection::{Detecting, unfinished};
 use crate::restore::conflict::targets::ProbeTarget;
 use crate::restore::facts::{RestoreState, RestoredPod};
+use crate::restore::pods::size::size;
 
 /// One pod during a restore: its record beside the running pod, its state, and what was collected.
 #[derive(Debug)]
@@ -47,6 +48,8 @@ pub(in crate::restore) struct PodJob {
     pub lost_alone: bool,
     /// Whether its runtime is tearing it down: nothing is changed in it.
     pub is_torn: bool,
+    /// Whether what is done in it goes to the log.
+    is_logged: bool,
 }
 
 /// How far the work on a pod is.
@@ -80,6 +83,14 @@ impl AsMut<Pod> for PodJob {
 }
 
 impl PodJob {
+    /// One in a namespace that no pod has.
+    pub(in crate::restore) fn in_rehearsal(matched: Matched) -> Self {
+        Self {
+            is_logged: false,
+            ..Self::new(matched)
+        }
+    }
+
     fn new(matched: Matched) -> Self {
         Self {
             size: size(&matched),
@@ -96,6 +107,7 @@ impl PodJob {
             owner: None,
             lost_alone: false,
             is_torn: false,
+            is_logged: true,
         }
     }
 
@@ -122,6 +134,14 @@ impl PodJob {
             PodState::Waiting | PodState::Late => None,
             PodState::Working(view) | PodState::Done(view) => Some(view),
             PodState::Broken(_, view) => view.as_ref(),
+        }
+    }
+
+    /// Why it cannot be worked on.
+    pub(in crate::restore) fn broken(&self) -> Option<&Problem> {
+        match &self.state {
+            PodState::Broken(problem, _) => Some(problem),
+            _ => None,
         }
     }
 
@@ -255,6 +275,9 @@ impl PodJob {
     }
 
     pub(super) fn log_done(&self, steps: &[Step]) {
+        if !self.is_logged {
+            return;
+        }
         let Matched {
             info, checkpoint, ..
         } = &self.matched;
@@ -315,6 +338,7 @@ impl PodJob {
             owner,
             lost_alone,
             is_torn: _,
+            is_logged: _,
         } = self;
         let (mut problems, view) = match state {
             PodState::Waiting | PodState::Late => (Vec::new(), None),
@@ -362,29 +386,6 @@ impl View {
             routers,
         }
     }
-}
-
-/// The number of objects in a record, about; a link has many settings.
-fn size(matched: &Matched) -> usize {
-    const OF_LINK: usize = 10;
-    const BYTES: u64 = 100;
-    if let Some(whole) = &matched.whole {
-        return usize::try_from(whole.size() / BYTES).unwrap_or(usize::MAX);
-    }
-    let NetState {
-        links,
-        addresses,
-        routes,
-        advertised: _,
-        nexthops,
-        rules,
-        neighbours,
-        sockets: _,
-        unsupported: _,
-    } = &*matched.claims();
-    let others = addresses.len() + routes.len() + nexthops.len() + rules.len() + neighbours.len();
-    let qdiscs = links.iter().map(|link| link.traffic.objects.len());
-    OF_LINK * links.len() + others + qdiscs.sum::<usize>()
 }
 
 /// Whether a step creates a link on one of the host's.

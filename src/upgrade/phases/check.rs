@@ -78,6 +78,7 @@ fn observe(
         // The snapshot of the window has what is new.
         max_new: Duration::MAX,
         devices: &request.devices,
+        rehearse: false,
     };
     let mut last = None;
     let look = |progress: &mut dyn Listener| {
@@ -200,6 +201,13 @@ impl Blockers {
                 self.0.push((bearing, problem));
             }
         }
+    }
+
+    /// Adds the differences that a rehearsal found.
+    pub(crate) fn add_of_rehearsal(&mut self, problems: Vec<Problem>) {
+        let differences = problems.into_iter().filter(Problem::is_error);
+        self.0
+            .extend(differences.map(|problem| (Bearing::Object, problem)));
     }
 
     /// Whether they let the window begin.

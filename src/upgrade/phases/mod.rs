@@ -5,6 +5,7 @@ pub(crate) mod check;
 pub(crate) mod command;
 pub(crate) mod late;
 pub(crate) mod pause;
+pub(crate) mod rehearsal;
 pub(crate) mod restore;
 pub(crate) mod rollback;
 pub(crate) mod snapshot;

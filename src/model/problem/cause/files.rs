@@ -90,6 +90,36 @@ causes! {
 }
 
 causes! {
+    /// Causes found in a rehearsal: what a restore in a twin of the node would not bring back as it is.
+    RehearsalCause {
+        NotBack => RehearsalDiffers,
+        Surplus => RehearsalDiffers,
+        Differs { attribute: String, now: Option<String>, then: Option<String>, more: usize } => RehearsalDiffers,
+        Contents => RehearsalDiffers,
+        Order => RehearsalDiffers,
+        Refused { message: String } => RehearsalDiffers,
+        MoreDiffer { more: usize } => RehearsalDiffers,
+        Failed { error: String } => RehearsalDiffers,
+        NotRehearsed { why: Unrehearsed } => RehearsalDiffers,
+    }
+}
+
+/// Why something is not rehearsed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unrehearsed {
+    /// A device of hardware, which is in one namespace.
+    Device,
+    /// A link of a namespace that is neither the host's nor the pod's is below it.
+    Elsewhere,
+    /// A rehearsal cannot make a link of this kind.
+    Kind,
+    /// Its record has gaps.
+    Partial,
+    /// It has lost a part of its network.
+    Lost,
+}
+
+causes! {
     /// Causes found in the command line and the machine.
     UsageCause {
         NotRoot => PermissionDenied,

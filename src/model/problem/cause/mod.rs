@@ -7,7 +7,10 @@ mod pods;
 
 use super::{Code, Object, Problem, Severity};
 
-pub use files::{CheckCause, FleetCause, SnapshotCause, StoreCause, StoreEffect, UsageCause};
+pub use files::{
+    CheckCause, FleetCause, RehearsalCause, SnapshotCause, StoreCause, StoreEffect, Unrehearsed,
+    UsageCause,
+};
 pub use maintenance::{
     AlreadyLost, CommandCause, ConditionCause, DetachedCause, HookCause, JobEnd, KubeletCause,
     RebuildCause, RecordCause, RollbackCause, SystemdCause, WindowCause,
@@ -107,6 +110,7 @@ areas! {
     Restore(RestoreCause),
     Snapshot(SnapshotCause),
     Check(CheckCause),
+    Rehearsal(RehearsalCause),
     Socket(SocketCause),
     Gateway(GatewayCause),
     Window(WindowCause),

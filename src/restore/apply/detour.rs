@@ -2,16 +2,16 @@
 
 use std::net::IpAddr;
 
-use super::request;
 use crate::kernel::route::rule;
 use crate::kernel::{Errno, Request, address};
 use crate::model::net::address::MCAUTOJOIN;
 use crate::model::net::route::TABLE_MAIN;
 use crate::model::{Address, Bytes, IfName, Link, NetState, Rule};
 use crate::plan::NetlinkStep;
+use crate::restore::request;
 
 /// Another way to carry out a step that the kernel refused with `errno`, if there is one.
-pub(super) fn of(
+pub(in crate::restore) fn of(
     step: &NetlinkStep,
     errno: Errno,
     state: &NetState,
@@ -34,12 +34,12 @@ pub(super) fn of(
         errno,
         Errno::EACCES | Errno::EHOSTUNREACH | Errno::EINVAL | Errno::ENETUNREACH | Errno::ESRCH
     );
-    let own = request::of(step, at).ok().filter(|_| is_of_gateway)?;
+    let own = request::of(step, true, at).ok().filter(|_| is_of_gateway)?;
     through_rules(own, &gateways, state)
 }
 
 /// Requests that are sent at once.
-pub(super) struct Detour {
+pub(in crate::restore) struct Detour {
     pub requests: Vec<Request>,
     /// The number of the one that carries out the step.
     pub which: usize,
@@ -114,7 +114,7 @@ fn towards(gateway: IpAddr, dev: &IfName, state: &NetState) -> Rule {
 
 /// Whether the kernel refused a link because one of this state has its name or index. Before Linux 6.15 it says `EINVAL` where that
 /// one has a longer address than a MAC, as a tunnel over IPv6 has (`validate_linkmsg`, `net/core/rtnetlink.c`).
-pub(super) fn is_taken(errno: Errno, link: &Link, state: &NetState) -> bool {
+pub(in crate::restore) fn is_taken(errno: Errno, link: &Link, state: &NetState) -> bool {
     let mut links = state.links.iter();
     match errno {
         Errno::EEXIST | Errno::EBUSY => true,

@@ -1,0 +1,112 @@
+//! The attributes of one object, by their names in the tables of [`fidelity`](crate::model::fidelity).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::kernel::dump::Names;
+use crate::model::IfName;
+use crate::model::fidelity::{AttributeTable, Treatment};
+
+/// `struct nlattr` (`linux/netlink.h`).
+const HEADER: usize = 4;
+/// `NLA_TYPE_MASK`.
+const NUMBER: u16 = 0x3fff;
+
+/// Number and value of each attribute; those behind a damaged one are left out.
+pub(super) fn each(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
+        let [low, high, number_low, number_high, ..] = *bytes else {
+            return None;
+        };
+        let length = usize::from(u16::from_ne_bytes([low, high]));
+        let value = bytes.get(HEADER..length)?;
+        let number = u16::from_ne_bytes([number_low, number_high]) & NUMBER;
+        let next = length.next_multiple_of(HEADER);
+        bytes = bytes.get(next..).unwrap_or_default();
+        Some((number, value))
+    })
+}
+
+/// The value of the first attribute with this number.
+pub(super) fn value(bytes: &[u8], number: u16) -> Option<&[u8]> {
+    let mut all = each(bytes);
+    all.find(|(found, _)| *found == number)
+        .map(|(_, value)| value)
+}
+
+/// An ifindex.
+pub(super) fn index(value: &[u8]) -> u32 {
+    value.try_into().map_or(0, u32::from_ne_bytes)
+}
+
+/// The name of an attribute that can be set; `None` for one that is a state, or told or left for a reason.
+pub(super) fn name(table: &AttributeTable, number: u16) -> Option<String> {
+    match table.fate(number) {
+        Some(Treatment::State | Treatment::Used | Treatment::Named | Treatment::NotRead(_)) => None,
+        Some(Treatment::Restored | Treatment::SentBack) => table.name(number).map(str::to_owned),
+        None => Some(format!("attribute {number} ({})", table.title)),
+    }
+}
+
+/// What was collected of an object.
+#[derive(Default)]
+pub(super) struct Collected {
+    pub attributes: BTreeMap<String, Vec<u8>>,
+    pub devs: BTreeSet<IfName>,
+}
+
+/// How an attribute is collected that is no plain value.
+pub(super) type Special = fn(&mut Collected, &Names, &str, u16, &[u8]) -> bool;
+
+impl Collected {
+    /// Adds the attributes of a table; `special` takes those that it knows.
+    pub(super) fn table(
+        &mut self,
+        table: &AttributeTable,
+        names: &Names,
+        bytes: &[u8],
+        special: Special,
+    ) {
+        for (number, value) in each(bytes) {
+            if let Some(name) = name(table, number)
+                && !special(self, names, &name, number, value)
+            {
+                self.add(name, value);
+            }
+        }
+    }
+
+    /// Adds the attributes of a table whose values are plain, with a `prefix` before their names.
+    pub(super) fn plain(&mut self, table: &AttributeTable, prefix: &str, bytes: &[u8]) {
+        for (number, value) in each(bytes) {
+            if let Some(name) = name(table, number) {
+                self.add(format!("{prefix}{name}"), value);
+            }
+        }
+    }
+
+    /// Adds a value.
+    pub(super) fn add(&mut self, name: impl Into<String>, value: &[u8]) {
+        self.attributes.insert(name.into(), value.to_vec());
+    }
+
+    /// Adds a part of a header, but for 0, which is what is not set.
+    pub(super) fn add_field(&mut self, name: &str, value: u32) {
+        if value != 0 {
+            self.add(name, &value.to_ne_bytes());
+        }
+    }
+
+    /// Adds a reference to an interface by its name: its index may be another one.
+    pub(super) fn add_dev(&mut self, name: &str, names: &Names, index: u32) {
+        match names.get(&index) {
+            Some(dev) => self.add(name, dev.as_bytes()),
+            None => self.add_field(name, index),
+        }
+    }
+
+    /// Adds the interface that the object is on.
+    pub(super) fn add_own(&mut self, name: &str, names: &Names, index: u32) {
+        self.devs.extend(names.get(&index).cloned());
+        self.add_dev(name, names, index);
+    }
+}

@@ -1,0 +1,110 @@
+//! From messages to objects: addresses and neighbours here, links and routes in their own files.
+
+use super::attributes::{Collected, index, value};
+use super::{link, route};
+use crate::kernel::codec::message::RTM_NEWNEXTHOP;
+use crate::kernel::dump::Names;
+use crate::model::fidelity::{ADDRESS, NEIGHBOUR};
+use crate::model::raw_object::{RawKind, RawObject};
+
+/// `struct ifaddrmsg` and `struct ndmsg` in bytes.
+const ADDRESS_HEADER: usize = 8;
+const NEIGHBOUR_HEADER: usize = 12;
+/// `IFA_*` (`linux/if_addr.h`).
+const IFA_ADDRESS: u16 = 1;
+const IFA_LOCAL: u16 = 2;
+const IFA_CACHEINFO: u16 = 6;
+const IFA_FLAGS: u16 = 8;
+/// `IFA_F_*` that are states: `OPTIMISTIC`, `DADFAILED`, `DEPRECATED`, `TENTATIVE`.
+const STATES: u32 = 0x04 | 0x08 | 0x20 | 0x40;
+/// `NDA_DST` (`linux/neighbour.h`).
+const NDA_DST: u16 = 1;
+/// `NTF_PROXY` and `NTF_EXT_LEARNED`, and `NUD_PERMANENT`: what the kernel did not learn by itself.
+const PROXY: u8 = 0x08;
+const EXT_LEARNED: u8 = 0x10;
+const PERMANENT: u16 = 0x80;
+
+/// The objects of these messages.
+pub(super) fn each(messages: &[(u16, Vec<u8>)], names: &Names) -> Vec<RawObject> {
+    let objects = messages.iter().filter_map(|(kind, body)| match *kind {
+        libc::RTM_NEWLINK => link::read(body, names),
+        libc::RTM_NEWADDR => address(body, names),
+        libc::RTM_NEWROUTE => route::read(body, names),
+        RTM_NEWNEXTHOP => route::nexthop(body, names),
+        libc::RTM_NEWNEIGH => neighbour(body, names),
+        _ => None,
+    });
+    objects.collect()
+}
+
+fn address(body: &[u8], names: &Names) -> Option<RawObject> {
+    let [family, length, flags, scope, ..] = *body else {
+        return None;
+    };
+    let number = index(body.get(4..ADDRESS_HEADER)?);
+    let dev = names.get(&number)?;
+    let attributes = &body[ADDRESS_HEADER..];
+    let mut address = Collected::default();
+    address.devs.insert(dev.clone());
+    address.add_field("ifa_scope", scope.into());
+    if value(attributes, IFA_FLAGS).is_none() {
+        address.add_field("IFA_FLAGS", u32::from(flags) & !STATES);
+    }
+    address.table(&ADDRESS, names, attributes, special);
+    let local = value(attributes, IFA_LOCAL).or_else(|| value(attributes, IFA_ADDRESS))?;
+    let local = route::address(family, local)?;
+    Some(RawObject {
+        what: RawKind::Address,
+        name: format!("address {local}/{length} dev {dev}"),
+        devs: address.devs,
+        source: Some(local),
+        route: None,
+        attributes: address.attributes,
+    })
+}
+
+fn special(address: &mut Collected, _: &Names, name: &str, number: u16, value: &[u8]) -> bool {
+    match number {
+        IFA_FLAGS => address.add_field(name, index(value) & !STATES),
+        // The preferred and the valid lifetime, which count down.
+        IFA_CACHEINFO => {
+            for (name, at) in [("preferred_lft", 0), ("valid_lft", 4)] {
+                let seconds = value.get(at..at + 4).map_or(u32::MAX, index);
+                address.add_field(name, u32::from(seconds != u32::MAX));
+            }
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// An entry that was added, not one that the kernel learned.
+fn neighbour(body: &[u8], names: &Names) -> Option<RawObject> {
+    let family = *body.first()?;
+    let number = index(body.get(4..8)?);
+    let state = u16::from_ne_bytes(body.get(8..10)?.try_into().ok()?);
+    let flags = *body.get(10)?;
+    let is_proxy = flags & PROXY != 0;
+    if !is_proxy && flags & EXT_LEARNED == 0 && state & PERMANENT == 0 {
+        return None;
+    }
+    let dev = names.get(&number)?;
+    let attributes = body.get(NEIGHBOUR_HEADER..)?;
+    let mut neighbour = Collected::default();
+    neighbour.devs.insert(dev.clone());
+    neighbour.add_field("ndm_flags", flags.into());
+    if !is_proxy {
+        neighbour.add_field("ndm_state", u32::from(state & PERMANENT));
+    }
+    neighbour.plain(&NEIGHBOUR, "", attributes);
+    let to = value(attributes, NDA_DST).and_then(|value| route::address(family, value))?;
+    let proxy = if is_proxy { "proxy " } else { "" };
+    Some(RawObject {
+        what: RawKind::Neighbour,
+        name: format!("neighbour {proxy}{to} dev {dev}"),
+        devs: neighbour.devs,
+        source: None,
+        route: None,
+        attributes: neighbour.attributes,
+    })
+}

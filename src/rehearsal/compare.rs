@@ -1,0 +1,296 @@
+//! What differs between a namespace and its twin, object by object and attribute by attribute: from what the kernel reported.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use crate::model::net::address::Maker;
+use crate::model::problem::RehearsalCause;
+use crate::model::raw_object::{RawKind, RawObject, RawRoute};
+use crate::model::text::to_hex;
+use crate::model::{IfName, Link, Mac, NetState};
+
+/// A namespace as the kernel reports it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Side<'a> {
+    pub reported: &'a [RawObject],
+    /// With what no message has: settings of neighbours, groups, qdiscs.
+    pub state: &'a NetState,
+}
+
+/// `RT_TABLE_LOCAL` and `RTN_ANYCAST` (`linux/rtnetlink.h`).
+const TABLE_LOCAL: u32 = 255;
+const ANYCAST: u8 = 4;
+
+/// One difference: an object, and what about it.
+pub(super) type Difference = (String, RehearsalCause);
+
+/// The differences between a namespace and its twin, in what goes with the links that were lost. The links in `devices` are
+/// stand-ins: only what is on them is compared.
+pub(super) fn differences(
+    real: Side<'_>,
+    twin: Side<'_>,
+    lost: &BTreeSet<IfName>,
+    devices: &BTreeSet<IfName>,
+) -> Vec<Difference> {
+    let scope = ComparedScope::new(real.state, twin.state, lost, devices);
+    let now = grouped(real.reported, &scope);
+    let then = grouped(twin.reported, &scope);
+    let names: BTreeSet<_> = now.keys().chain(then.keys()).collect();
+    let nothing = Vec::new();
+    let mut found = Vec::new();
+    for name in names {
+        let both = [&now, &then].map(|side| side.get(name).unwrap_or(&nothing));
+        found.extend(in_group(name.1, both, &scope));
+    }
+    found.extend(address_orders(real.reported, twin.reported, lost));
+    found.extend(beyond_messages(real.state, twin.state, &scope));
+    found
+}
+
+/// What is compared.
+struct ComparedScope<'a> {
+    lost: &'a BTreeSet<IfName>,
+    devices: &'a BTreeSet<IfName>,
+    /// The addresses of the lost links: routes with such a source go with them.
+    lost_sources: BTreeSet<IpAddr>,
+    /// Addresses that the kernel is still probing: its own routes to them come later.
+    passing: BTreeSet<IpAddr>,
+    /// Addresses that the network gave, and prefixes to which it has routes: a router brings them, and no twin has one.
+    given: BTreeSet<(IfName, IpAddr)>,
+    advertised: BTreeSet<(IfName, Option<IpAddr>)>,
+}
+
+impl<'a> ComparedScope<'a> {
+    fn new(
+        real: &NetState,
+        twin: &NetState,
+        lost: &'a BTreeSet<IfName>,
+        devices: &'a BTreeSet<IfName>,
+    ) -> Self {
+        let addresses = real.addresses.iter();
+        let of_lost = addresses.clone().filter(|one| lost.contains(&one.dev));
+        let given = addresses.clone().filter(|one| one.maker == Maker::Network);
+        let probed = addresses.chain(&twin.addresses);
+        let probed = probed.filter(|one| one.is_in_detection() || one.has_failed_detection());
+        let advertised = real.advertised.iter().flat_map(|route| {
+            let to = route.destination().addr();
+            let to = Some(to).filter(|to| !to.is_unspecified());
+            let devs = route.devs().into_iter();
+            devs.map(move |dev| (dev.clone(), to))
+        });
+        Self {
+            lost,
+            devices,
+            lost_sources: of_lost.map(|one| one.local).collect(),
+            passing: probed.map(|one| one.local).collect(),
+            given: given.map(|one| (one.dev.clone(), one.local)).collect(),
+            advertised: advertised.collect(),
+        }
+    }
+
+    /// Whether an object goes with the lost links.
+    fn has(&self, one: &RawObject) -> bool {
+        let source = one.source.filter(|_| one.what == RawKind::Route);
+        one.devs.iter().any(|dev| self.lost.contains(dev))
+            || source.is_some_and(|source| self.lost_sources.contains(&source))
+    }
+
+    /// Whether it is a stand-in, or comes with the end of duplicate address detection.
+    fn is_left_out(&self, one: &RawObject) -> bool {
+        let is_own = |route: RawRoute| {
+            let is_anycast =
+                route.kind == ANYCAST && !(self.passing.is_empty() && self.given.is_empty());
+            let mut to = route.to.into_iter();
+            let is_own = route.is_ipv6 && route.table == TABLE_LOCAL;
+            is_own && (is_anycast || to.any(|to| self.passing.contains(&to)))
+        };
+        match one.what {
+            RawKind::Link => one.devs.iter().any(|dev| self.devices.contains(dev)),
+            RawKind::Route => one.route.is_some_and(is_own),
+            RawKind::Address | RawKind::Nexthop | RawKind::Neighbour => false,
+        }
+    }
+
+    /// Whether the network brings what a twin lacks.
+    fn is_of_network(&self, one: &RawObject) -> bool {
+        let is_given = |dev: &IfName, to: IpAddr| self.given.contains(&(dev.clone(), to));
+        match (one.what, one.route) {
+            (RawKind::Address, _) => one
+                .devs
+                .iter()
+                .any(|dev| one.source.is_some_and(|local| is_given(dev, local))),
+            (RawKind::Route, Some(route)) if route.is_ipv6 => one.devs.iter().any(|dev| {
+                self.advertised.contains(&(dev.clone(), route.to))
+                    || route.to.is_some_and(|to| is_given(dev, to))
+            }),
+            _ => false,
+        }
+    }
+}
+
+/// The objects of one name, in the kernel's order.
+type NamedGroups<'a> = BTreeMap<(RawKind, &'a str), Vec<&'a RawObject>>;
+
+fn grouped<'a>(reported: &'a [RawObject], scope: &ComparedScope<'_>) -> NamedGroups<'a> {
+    let mut groups = NamedGroups::new();
+    for one in reported.iter().filter(|one| !scope.is_left_out(one)) {
+        let group = groups.entry((one.what, one.name.as_str())).or_default();
+        group.push(one);
+    }
+    groups
+}
+
+/// The differences of the objects of one name: routes to one prefix, and at most one of everything else.
+fn in_group(
+    name: &str,
+    [real, twin]: [&Vec<&RawObject>; 2],
+    scope: &ComparedScope<'_>,
+) -> Vec<Difference> {
+    if !real.iter().chain(twin).any(|one| scope.has(one)) {
+        return Vec::new();
+    }
+    let mut left: Vec<&RawObject> = twin.clone();
+    let mut missing = Vec::new();
+    for one in real {
+        match left
+            .iter()
+            .position(|other| other.attributes == one.attributes)
+        {
+            Some(at) => drop(left.remove(at)),
+            None => missing.push(*one),
+        }
+    }
+    let mut found = Vec::new();
+    missing.retain(|one| scope.has(one) && !scope.is_of_network(one));
+    left.retain(|one| scope.has(one));
+    let mut left = left.into_iter();
+    for one in missing {
+        let cause = left
+            .next()
+            .map_or(RehearsalCause::NotBack, |other| changed(one, other));
+        found.push((name.to_owned(), cause));
+    }
+    found.extend(left.map(|_| (name.to_owned(), RehearsalCause::Surplus)));
+    let sequence = |side: &[&RawObject], other: &[&RawObject]| -> Vec<BTreeMap<String, Vec<u8>>> {
+        let shared = side
+            .iter()
+            .filter(|one| other.iter().any(|two| one.attributes == two.attributes));
+        shared.map(|one| one.attributes.clone()).collect()
+    };
+    // A packet to a link-local address names its link.
+    let needs_order = |one: &&RawObject| {
+        let to = one.route.and_then(|route| route.to);
+        !to.is_some_and(|to| matches!(to, IpAddr::V6(to) if to.is_unicast_link_local()))
+    };
+    let needs_order = real.iter().all(needs_order);
+    if found.is_empty() && needs_order && sequence(real, twin) != sequence(twin, real) {
+        found.push((name.to_owned(), RehearsalCause::Order));
+    }
+    found
+}
+
+/// The first attribute in which two objects differ, and how many others do.
+fn changed(real: &RawObject, twin: &RawObject) -> RehearsalCause {
+    let (now, then) = (&real.attributes, &twin.attributes);
+    let names: BTreeSet<&String> = now.keys().chain(then.keys()).collect();
+    let mut differing = names
+        .into_iter()
+        .filter(|name| now.get(*name) != then.get(*name));
+    let Some(first) = differing.next() else {
+        return RehearsalCause::Order;
+    };
+    let value = |side: &BTreeMap<String, Vec<u8>>| side.get(first).map(|value| shown(value));
+    RehearsalCause::Differs {
+        attribute: first.clone(),
+        now: value(now),
+        then: value(then),
+        more: differing.count(),
+    }
+}
+
+/// A value for people: text, a number, a MAC, or hexadecimal digits.
+fn shown(value: &[u8]) -> String {
+    let text = value.strip_suffix(&[0]).unwrap_or(value);
+    let is_text = text.len() > 1 && text.iter().all(u8::is_ascii_graphic);
+    if is_text {
+        return String::from_utf8_lossy(text).into_owned();
+    }
+    let number = |bytes: &[u8]| {
+        let byte = <[u8; 1]>::try_from(bytes).map(|[byte]| u32::from(byte));
+        let short = <[u8; 2]>::try_from(bytes).map(|bytes| u16::from_ne_bytes(bytes).into());
+        let long = <[u8; 4]>::try_from(bytes).map(u32::from_ne_bytes);
+        byte.or(short).or(long)
+    };
+    match (number(value), <[u8; 6]>::try_from(value)) {
+        (Ok(number), _) => number.to_string(),
+        (_, Ok(mac)) => Mac(mac).to_string(),
+        _ => to_hex(value),
+    }
+}
+
+/// The links whose addresses are in another order: the first one is the source of packets.
+fn address_orders(
+    real: &[RawObject],
+    twin: &[RawObject],
+    lost: &BTreeSet<IfName>,
+) -> Vec<Difference> {
+    let order = |side: &[RawObject], other: &[RawObject], dev: &IfName| -> Vec<String> {
+        let is_on = |one: &&RawObject| one.what == RawKind::Address && one.devs.contains(dev);
+        let others: BTreeSet<&str> = other.iter().map(|one| one.name.as_str()).collect();
+        let both = side
+            .iter()
+            .filter(is_on)
+            .filter(|one| others.contains(one.name.as_str()));
+        both.map(|one| one.name.clone()).collect()
+    };
+    let is_other = |dev: &&IfName| order(real, twin, dev) != order(twin, real, dev);
+    let links = lost.iter().filter(is_other);
+    links
+        .map(|dev| (format!("addresses of {dev}"), RehearsalCause::Order))
+        .collect()
+}
+
+/// The differences in what no message of links, addresses or routes has.
+fn beyond_messages(real: &NetState, twin: &NetState, scope: &ComparedScope<'_>) -> Vec<Difference> {
+    let mut found = Vec::new();
+    for link in &real.links {
+        let is_compared = scope.lost.contains(&link.name) && !scope.devices.contains(&link.name);
+        let Some(other) = twin.link(&link.name).filter(|_| is_compared) else {
+            continue;
+        };
+        let parts = parts(link, other)
+            .into_iter()
+            .filter(|(_, is_same)| !is_same);
+        found.extend(parts.map(|(part, _)| {
+            let object = format!("{part} of {}", link.name);
+            (object, RehearsalCause::Contents)
+        }));
+    }
+    found
+}
+
+/// The parts of a link that are in no message of links, and whether they are equal.
+fn parts(real: &Link, twin: &Link) -> [(&'static str, bool); 8] {
+    [
+        ("qdiscs, classes and filters", real.traffic == twin.traffic),
+        ("forwarding entries", real.fdb == twin.fdb),
+        ("VLANs", real.vlans == twin.vlans),
+        ("multicast database", real.mdb == twin.mdb),
+        ("link-layer groups", real.groups == twin.groups),
+        (
+            "IPv4 neighbour settings",
+            real.sysctls.neigh4 == twin.sysctls.neigh4,
+        ),
+        (
+            "IPv6 neighbour settings",
+            real.sysctls.neigh6 == twin.sysctls.neigh6,
+        ),
+        (
+            "stable_secret",
+            real.sysctls.stable_secret == twin.sysctls.stable_secret,
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests;

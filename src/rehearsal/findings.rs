@@ -1,0 +1,106 @@
+//! What a rehearsal found, and how long it waits for the kernel before it says so.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::model::problem::{RehearsalCause, Unrehearsed};
+use crate::model::{IfName, Problem, Rehearsal, Severity};
+use crate::records::matched::Matched;
+use crate::rehearsal::compare::Difference;
+
+/// So many objects of a pod, or of the host, are named.
+const NAMED: usize = 3;
+
+/// What a rehearsal found.
+#[derive(Debug, Default)]
+pub(crate) struct Rehearsed {
+    /// The pods that were rehearsed.
+    pub pods: usize,
+    /// How many of them come back as they are.
+    pub identical: usize,
+    /// Those that could not be rehearsed, or only in part.
+    pub unproven: usize,
+    /// Whether the links of the host were rehearsed.
+    pub host: bool,
+    /// How long the restore in the twin took.
+    pub restore: Duration,
+    /// How long the whole rehearsal took.
+    pub took: Duration,
+    pub problems: Vec<Problem>,
+}
+
+impl Rehearsed {
+    /// Its figures.
+    pub(crate) fn figures(&self) -> Rehearsal {
+        let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        Rehearsal {
+            pods: self.pods,
+            identical: self.identical,
+            unproven: self.unproven,
+            host: self.host,
+            restore_ms: ms(self.restore),
+            took_ms: ms(self.took),
+        }
+    }
+
+    /// Adds the differences of a pod, or of the host.
+    pub(super) fn add(
+        &mut self,
+        pod: Option<&Matched>,
+        severity: Severity,
+        differences: Vec<Difference>,
+    ) {
+        let more = differences.len().saturating_sub(NAMED);
+        let named = differences.into_iter().take(NAMED);
+        let more = (more > 0).then(|| (String::new(), RehearsalCause::MoreDiffer { more }));
+        for (object, cause) in named.chain(more) {
+            let problem = Problem::new(severity, object, cause);
+            self.problems.push(match pod {
+                Some(pod) => problem.of(&pod.info.id),
+                None => problem,
+            });
+        }
+    }
+
+    /// Adds the links of a pod that are not rehearsed.
+    pub(super) fn leave_out(
+        &mut self,
+        pod: &Matched,
+        links: impl Iterator<Item = (IfName, Unrehearsed)>,
+    ) {
+        let problems = links.map(|(link, why)| {
+            let cause = RehearsalCause::NotRehearsed { why };
+            cause.info(link).of(&pod.info.id)
+        });
+        let before = self.problems.len();
+        self.problems.extend(problems);
+        self.unproven += usize::from(self.problems.len() > before);
+    }
+}
+
+/// The kernel declares a link operational up to a second after it got carrier (`linkwatch_schedule_work` in `net/core/link_watch.c`), and
+/// gives it its link-local address then.
+const LINKWATCH: Duration = Duration::from_millis(1200);
+
+/// The time in which a namespace that was just restored may still become what it will be.
+pub(super) struct SettlingTime {
+    until: Instant,
+}
+
+impl SettlingTime {
+    pub(super) fn begin() -> Self {
+        Self {
+            until: Instant::now() + LINKWATCH,
+        }
+    }
+
+    /// Waits for the next look; false when the time is over.
+    pub(super) fn goes_on(&mut self) -> bool {
+        const PAUSE: Duration = Duration::from_millis(50);
+        let goes_on = Instant::now() < self.until;
+        if goes_on {
+            thread::sleep(PAUSE);
+        }
+        goes_on
+    }
+}

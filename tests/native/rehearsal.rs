@@ -1,0 +1,194 @@
+//! Before a loss, the pods are restored in a twin of the node: what would come back otherwise is told, and nothing is changed.
+
+use std::fs;
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::common::background::wait_until;
+use crate::common::{Node, Pod, Run};
+
+fn rehearse(node: &Node) -> Run {
+    node.netfix_json("check --rehearse")
+}
+
+fn figures(run: &Run) -> Value {
+    run.json()["check"]["rehearsal"].clone()
+}
+
+/// A route of the pod's kernel that its kernel would make again.
+fn lose_the_broadcast_route(pod: &Pod<'_>) {
+    let routes = pod.ip("-j route show table local type broadcast dev eth0");
+    let routes: Value = serde_json::from_str(&routes).expect("JSON");
+    let to = routes[0]["dst"]
+        .as_str()
+        .expect("a broadcast route")
+        .to_owned();
+    pod.ip(&format!("route del broadcast {to} dev eth0 table local"));
+}
+
+#[test]
+fn pods_that_come_back_identical_are_counted_and_nothing_is_changed() {
+    let node = Node::new();
+    let pods = node.simple_pods(3);
+    pods[0].ip("link set eth0 mtu 1400 alias uplink");
+    pods[0].ip("addr add 10.9.0.5/24 dev eth0 label eth0:1");
+    pods[0].ip("route add 10.10.0.0/16 via 10.9.0.1 metric 7 mtu 1300");
+    pods[1].ip("rule add from 10.9.0.0/24 table 77 pref 100");
+    pods[1].ip("route add default dev eth0 table 77");
+    pods[1].ip("route add blackhole 10.66.0.0/16");
+    pods[2].ip("-6 addr add fd00:9::5/64 dev eth0 nodad");
+    pods[2].ip("-6 route add fd00:10::/48 via fd00:9::1 dev eth0");
+    pods[2].ip("neigh add 10.88.99.99 lladdr 02:00:00:00:00:99 dev eth0");
+    node.snapshot();
+    let before: Vec<_> = pods.iter().map(Pod::capture).collect();
+    let (host, files) = (node.capture(), node.state_files());
+    let run = rehearse(&node).exits(0);
+    let figures = figures(&run);
+    assert_eq!(
+        (&figures["pods"], &figures["identical"]),
+        (&3.into(), &3.into()),
+        "{figures}"
+    );
+    assert_eq!(figures["host"], true, "{figures}");
+    run.has_no("rehearsal-differs");
+    for (pod, before) in pods.iter().zip(&before) {
+        pod.assert_same_as(before);
+    }
+    node.assert_same_as(&host);
+    assert_eq!(node.state_files(), files);
+    node.netfix("check --rehearse").exits(0).stdout_has(&[
+        "rehearsed the host and 3 pods: 3 of 3 come back identical (",
+        "of which the restore took ",
+    ]);
+}
+
+#[test]
+fn an_object_that_no_record_can_have_is_told_before_the_loss() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    lose_the_broadcast_route(&pods[0]);
+    node.snapshot();
+    // netfix has nothing to restore, and says so.
+    node.netfix("diff").exits(0);
+    node.netfix("check").exits(0);
+    let run = rehearse(&node).exits(2);
+    let found = run.coded("rehearsal-differs");
+    assert_eq!(found.len(), 1, "{}", run.transcript());
+    assert!(
+        found[0].pod.as_deref() == Some(pods[0].name()),
+        "{}",
+        run.transcript()
+    );
+    assert!(found[0].has("table 255"), "{}", run.transcript());
+    let figures = figures(&run);
+    assert_eq!(
+        (&figures["pods"], &figures["identical"]),
+        (&2.into(), &1.into()),
+        "{figures}"
+    );
+}
+
+#[test]
+fn what_came_after_the_snapshot_is_a_warning() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    node.snapshot();
+    pods[1].ip("route add 10.77.0.0/16 dev eth0");
+    let run = rehearse(&node).exits(1);
+    let found = run.coded("rehearsal-differs");
+    assert_eq!(found.len(), 1, "{}", run.transcript());
+    assert!(found[0].has("10.77.0.0/16"), "{}", run.transcript());
+    node.snapshot();
+    rehearse(&node).exits(0).has_no("rehearsal-differs");
+}
+
+#[test]
+fn links_of_a_pod_that_stay_are_part_of_its_twin() {
+    let node = Node::new();
+    let pod = node.pod("p0").simple();
+    let host = node.ns.name();
+    pod.ip(&format!(
+        "link add over type veth peer name under netns {host}"
+    ));
+    pod.ip("link set over up");
+    pod.ip("addr add 10.55.0.2/24 dev over");
+    pod.ip("route add 10.56.0.0/16 via 10.55.0.1 dev over");
+    pod.ip("rule add from 10.55.0.2 table 55");
+    pod.ip("route add default via 10.55.0.1 dev over table 55");
+    node.snapshot();
+    let run = rehearse(&node).exits(0);
+    assert_eq!(figures(&run)["identical"], 1, "{}", run.transcript());
+}
+
+#[test]
+fn a_pod_that_has_lost_its_network_is_not_rehearsed() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    node.snapshot();
+    pods[0].ip("link del eth0");
+    let run = rehearse(&node).exits(2);
+    run.names("degraded", pods[0].name(), &["eth0"]);
+    let run = rehearse(&node);
+    assert_eq!(figures(&run)["pods"], 1, "{}", run.transcript());
+}
+
+#[test]
+fn a_rehearsal_that_is_killed_leaves_nothing() {
+    let node = Node::new();
+    let pods = node.simple_pods(4);
+    node.snapshot();
+    let before: Vec<_> = pods.iter().map(Pod::capture).collect();
+    // Other tests mount namespaces.
+    let mounted = || {
+        let mounts = fs::read_to_string("/proc/self/mounts").expect("mounts");
+        mounts.lines().filter(|line| line.contains("sysfs")).count()
+    };
+    let (host, mounts) = (node.capture(), mounted());
+    for delay in (0..20).map(|step| Duration::from_millis(7 * step)) {
+        let mut command = node.netfix_command(&[], "check --rehearse");
+        let mut child = command
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("netfix");
+        std::thread::sleep(delay);
+        // It may have ended.
+        let _ = child.kill();
+        child.wait().expect("its end");
+        assert!(!fs::exists(format!("/proc/{}", child.id())).unwrap_or(true));
+    }
+    for (pod, before) in pods.iter().zip(&before) {
+        pod.assert_same_as(before);
+    }
+    node.assert_same_as(&host);
+    assert_eq!(mounted(), mounts);
+    rehearse(&node).exits(0);
+}
+
+#[test]
+fn another_netfix_takes_no_twin_for_a_pod() {
+    let node = Node::new();
+    let pods = node.simple_pods(3);
+    node.snapshot();
+    let mut command = node.netfix_command(&[], "check --rehearse");
+    let mut child = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("netfix");
+    let mut looks = 0;
+    while wait_until(Duration::ZERO, || {
+        child.try_wait().expect("a child").is_none()
+    }) {
+        let list = node.netfix_json("list").json();
+        assert_eq!(
+            list["pods"].as_array().map(Vec::len),
+            Some(pods.len()),
+            "{list}"
+        );
+        looks += 1;
+    }
+    assert!(looks > 0);
+}
