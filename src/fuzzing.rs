@@ -17,6 +17,7 @@ use std::{env, process, str};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::kernel::devlink::settings_in;
 use crate::kernel::ethtool::nic_in;
 use crate::kernel::wire::frame;
 use crate::kernel::{link, state};
@@ -182,6 +183,8 @@ pub fn netlink(datagrams: &[u8]) {
 pub fn ethtool(datagrams: &[u8]) {
     if let Ok(dev) = "eth0".parse() {
         is_written_as_it_was_read(&nic_in(datagrams, &dev).0);
+        let of_device = settings_in(datagrams, "0000:01:00.0", &[]);
+        is_written_as_it_was_read(&of_device);
     }
 }
 

@@ -79,7 +79,7 @@ const BOOTS: [Boot; 14] = [
     },
     Boot {
         name: "netdevsim",
-        scenarios: &["nic-refused"],
+        scenarios: &["nic-refused", "nic-devlink"],
     },
     Boot {
         name: "nic-owners",

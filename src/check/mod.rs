@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) use self::pods::drift;
 use crate::inventory::sockets::{self, Suspects};
-use crate::inventory::{Inventory, functions, no_match};
+use crate::inventory::{Inventory, functions, nics, no_match};
 use crate::kernel::events::LATE_LINKWATCH;
 use crate::matching::Selection;
 use crate::matching::at_risk::{self, PodDrivers};
@@ -358,9 +358,8 @@ fn of_sockets(surveyed: &Surveyed, compared: &mut [Compared]) -> Vec<Problem> {
     let all: Vec<_> = of_pods.chain([of_host]).collect();
     let found = sockets::find(&all).into_iter();
     let found = found.flat_map(|one| one.problems);
-    let of_functions = functions::held(&host.state).into_iter();
     found
-        .chain(of_functions)
+        .chain(nics::at_risk(&host.state))
         .chain(functions::operator(&host.state))
         .collect()
 }

@@ -1,4 +1,5 @@
-//! Who uses virtual functions besides the kernel: programs that were given the device itself, and the operator that makes them.
+//! Who uses devices and their virtual functions besides the kernel: programs that have the device itself, and the operator that makes
+//! functions.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,16 +14,27 @@ use crate::model::{Link, NetState, Problem};
 /// The daemon of sriov-network-operator on each node, and where it keeps what it has set.
 const DAEMON: &str = "sriov-network-config-daemon";
 const FILES: &str = "/etc/sriov-operator/pci";
+/// The devices of the bus, below `/`.
+const DEVICES: &str = "sys/bus/pci/devices";
 
-/// The virtual functions of the host's devices that programs hold: a reload takes the device away from them.
+/// The host's devices, and virtual functions of them, that programs hold: a reload takes the device away from them.
 pub(crate) fn held(host: &NetState) -> Vec<Problem> {
+    held_below(Path::new("/"), host)
+}
+
+fn held_below(root: &Path, host: &NetState) -> Vec<Problem> {
     let mut wanted = BTreeMap::new();
     for link in &host.links {
+        let hardware = link.hardware.as_ref().filter(|own| !own.is_representor());
+        for node in verbs(root, hardware.and_then(|own| own.bus.as_ref())) {
+            let about: &mut Vec<_> = wanted.entry(node).or_default();
+            about.push((&link.name, None));
+        }
         let functions = link.sriov().into_iter().flat_map(|sriov| &sriov.functions);
         for function in functions.filter(|one| one.is_passed_on()) {
-            for node in nodes(Path::new("/sys/bus/pci/devices"), function) {
+            for node in nodes(root, function) {
                 let about: &mut Vec<_> = wanted.entry(node).or_default();
-                about.push((&link.name, function));
+                about.push((&link.name, Some(function)));
             }
         }
     }
@@ -32,10 +44,14 @@ pub(crate) fn held(host: &NetState) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (node, programs) in holders(&wanted.keys().cloned().collect::<Vec<_>>()) {
         for (device, function) in wanted.get(&node).into_iter().flatten() {
-            let cause = SocketCause::FunctionEnds {
-                index: function.index,
-                driver: function.driver.clone().unwrap_or_default(),
-                programs: programs.clone(),
+            let programs = programs.clone();
+            let cause = match function {
+                Some(function) => SocketCause::FunctionEnds {
+                    index: function.index,
+                    driver: function.driver.clone().unwrap_or_default(),
+                    programs,
+                },
+                None => SocketCause::VerbsEnd { programs },
             };
             problems.push(cause.warning(*device));
         }
@@ -44,16 +60,34 @@ pub(crate) fn held(host: &NetState) -> Vec<Problem> {
 }
 
 /// The device files by which a program has this function: that of its IOMMU group, and those of UIO.
-fn nodes(devices: &Path, function: &VirtualFunction) -> Vec<PathBuf> {
+fn nodes(root: &Path, function: &VirtualFunction) -> Vec<PathBuf> {
     let Some(bus) = function.bus.as_ref().filter(|bus| !bus.contains('/')) else {
         return Vec::new();
     };
-    let device = devices.join(bus);
+    let device = root.join(DEVICES).join(bus);
     let group = fs::read_link(device.join("iommu_group")).ok();
-    let group = group.and_then(|group| Some(Path::new("/dev/vfio").join(group.file_name()?)));
-    let uio = fs::read_dir(device.join("uio")).into_iter().flatten();
-    let uio = uio.filter_map(|entry| Some(Path::new("/dev").join(entry.ok()?.file_name())));
+    let group = group.and_then(|group| Some(root.join("dev/vfio").join(group.file_name()?)));
+    let uio = below(&device.join("uio"), root.join("dev"));
     group.into_iter().chain(uio).collect()
+}
+
+/// The device files by which programs use a device beside its driver: those of RDMA, DPDK and VMA.
+fn verbs(root: &Path, bus: Option<&String>) -> Vec<PathBuf> {
+    let Some(bus) = bus.filter(|bus| !bus.contains('/')) else {
+        return Vec::new();
+    };
+    let device = root.join(DEVICES).join(bus);
+    below(
+        &device.join("infiniband_verbs"),
+        root.join("dev/infiniband"),
+    )
+    .collect()
+}
+
+/// The device files in `dev` with the names of what is in this folder of sysfs.
+fn below(folder: &Path, dev: PathBuf) -> impl Iterator<Item = PathBuf> + use<> {
+    let entries = fs::read_dir(folder).into_iter().flatten();
+    entries.filter_map(move |entry| Some(dev.join(entry.ok()?.file_name())))
 }
 
 /// The programs that have these files open.
@@ -105,21 +139,90 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+    use crate::model::net::link::nic::{NicState, Sriov};
+    use crate::model::problem::Cause;
+    use crate::model::{Hardware, LinkKind};
 
-    #[test]
-    fn a_function_is_held_by_the_file_of_its_group_or_of_uio() {
-        let root = std::env::temp_dir().join(format!("netfix-functions-{}", std::process::id()));
-        let device = root.join("0000:01:10.0");
-        fs::create_dir_all(device.join("uio/uio3")).unwrap();
-        symlink("../../kernel/iommu_groups/17", device.join("iommu_group")).unwrap();
-        let function = |bus: &str| VirtualFunction {
-            bus: Some(bus.to_owned()),
+    const DEVICE: &str = "0000:01:00.0";
+    const FUNCTION: &str = "0000:01:10.0";
+
+    /// A device with one virtual function that is passed on, both at these bus addresses.
+    fn host(bus: &str, of_function: &str) -> NetState {
+        let function = VirtualFunction {
+            bus: Some(of_function.to_owned()),
+            driver: Some("vfio-pci".to_owned()),
             ..VirtualFunction::default()
         };
-        let found = nodes(&root, &function("0000:01:10.0"));
-        let strange = nodes(&root, &function("../0000:01:10.0"));
+        let sriov = Sriov {
+            vfs: 1,
+            functions: vec![function],
+            ..Sriov::default()
+        };
+        let link = Link {
+            hardware: Some(Hardware {
+                bus: Some(bus.to_owned()),
+                ..Hardware::default()
+            }),
+            nic: Some(Box::new(NicState {
+                sriov: Some(sriov),
+                ..NicState::default()
+            })),
+            ..Link::plain("eth0".parse().unwrap(), LinkKind::Physical)
+        };
+        NetState {
+            links: vec![link],
+            ..NetState::default()
+        }
+    }
+
+    /// Files of a machine on which programs have a function by its IOMMU group or by UIO, and a device by verbs.
+    fn machine(root: &Path) -> Vec<fs::File> {
+        let devices = root.join(DEVICES);
+        for folder in [
+            devices.join(DEVICE).join("infiniband_verbs/uverbs2"),
+            devices.join(FUNCTION).join("uio/uio3"),
+            root.join("dev/infiniband"),
+            root.join("dev/vfio"),
+        ] {
+            fs::create_dir_all(folder).unwrap();
+        }
+        let group = devices.join(FUNCTION).join("iommu_group");
+        symlink("../../kernel/iommu_groups/17", group).unwrap();
+        let files = ["dev/infiniband/uverbs2", "dev/vfio/17", "dev/uio3"];
+        files
+            .map(|file| fs::File::create(root.join(file)).unwrap())
+            .into()
+    }
+
+    #[test]
+    fn a_device_and_a_function_are_named_with_the_programs_that_have_their_files_open() {
+        let root = std::env::temp_dir().join(format!("netfix-functions-{}", std::process::id()));
+        fs::create_dir_all(&root).unwrap();
+        let root = fs::canonicalize(root).unwrap();
+        let files = machine(&root);
+        let is_own =
+            |programs: &[Program]| programs.iter().any(|one| one.pid == std::process::id());
+        let named = |host: NetState| {
+            let problems = held_below(&root, &host);
+            let words = problems.into_iter().filter_map(|one| match &*one.cause {
+                Cause::Socket(SocketCause::FunctionEnds {
+                    driver, programs, ..
+                }) => is_own(programs).then(|| driver.clone()),
+                Cause::Socket(SocketCause::VerbsEnd { programs }) => {
+                    is_own(programs).then(|| "verbs".to_owned())
+                }
+                _ => None,
+            });
+            let mut words: Vec<_> = words.collect();
+            words.sort();
+            words
+        };
+        let whole = named(host(DEVICE, FUNCTION));
+        let strange = named(host(&format!("../devices/{DEVICE}"), "../devices/x"));
+        drop(files);
+        let closed = named(host(DEVICE, FUNCTION));
         fs::remove_dir_all(&root).unwrap();
-        assert_eq!(found, [Path::new("/dev/vfio/17"), Path::new("/dev/uio3")]);
-        assert!(strange.is_empty());
+        assert_eq!(whole, ["verbs", "vfio-pci", "vfio-pci"]);
+        assert!(strange.is_empty() && closed.is_empty());
     }
 }

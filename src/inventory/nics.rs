@@ -2,8 +2,23 @@
 
 use std::collections::BTreeSet;
 
+use crate::inventory::{functions, procfs};
 use crate::kernel::{Error, Socket, dump, ethtool};
-use crate::model::{IfName, LinkKind, Nic};
+use crate::model::{IfName, LinkKind, NetState, Nic, Problem};
+use crate::plan::snapshot_quality;
+
+/// The daemon that negotiates data center bridging with the switch, and configures it on the devices.
+pub(crate) const LLDPAD: &str = "lldpad";
+
+/// What of the host's devices others use or configure, and a reload of the driver takes from them.
+pub(crate) fn at_risk(host: &NetState) -> Vec<Problem> {
+    let mut found = snapshot_quality::data_center_bridging(host, false);
+    if !found.is_empty() && procfs::runs(LLDPAD) {
+        found = snapshot_quality::data_center_bridging(host, true);
+    }
+    found.extend(functions::held(host));
+    found
+}
 
 /// These links of the host's namespace, in ascending order of their ifindex.
 pub(crate) fn named(names: &BTreeSet<IfName>) -> Result<Vec<Nic>, Error> {

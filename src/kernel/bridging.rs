@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use netlink_packet_route::RouteNetlinkMessage;
+use netlink_sys::protocols::NETLINK_ROUTE;
 
 use super::codec::Dump;
 use super::dump::{Names, parsed, whole};
-use super::link::{fdb, ports};
+use super::link::{fdb, ports, vlan_options};
+use super::plain::PlainSocket;
 use super::{Errno, Error, Socket};
 use crate::model::net::limits::{FORWARDING, GROUPS};
 use crate::model::net::link::fdb::FdbEntry;
@@ -18,10 +20,13 @@ pub(super) fn read(
     links: &mut [Link],
     unsupported: &mut Vec<String>,
 ) -> Result<(), Error> {
-    if bridge_ports(links).is_empty() {
+    let has_ports = !bridge_ports(links).is_empty();
+    if has_ports {
+        vlans_in(whole(socket, ports::list())?, links, unsupported);
+        unsupported.extend(options(links));
+    } else if !links.iter().any(Link::has_forwarding) {
         return Ok(());
     }
-    vlans_in(whole(socket, ports::list())?, links, unsupported);
     let groups = match socket.dump(ports::list_groups()) {
         // A kernel without multicast snooping.
         Err(Error::Kernel(Errno::EOPNOTSUPP)) => return Ok(()),
@@ -29,6 +34,38 @@ pub(super) fn read(
     };
     groups_in(&groups, links, unsupported);
     Ok(())
+}
+
+/// What is set for single VLANs of ports of bridges that can be lost with a NIC, in words.
+fn options(links: &[Link]) -> Vec<String> {
+    let has_vlans = |link: &Link| link.vlans.as_ref().is_some_and(|vlans| !vlans.is_empty());
+    if !links.iter().any(has_vlans) {
+        return Vec::new();
+    }
+    let socket = PlainSocket::open(NETLINK_ROUTE).map_err(|error| error.to_string());
+    let dump = socket.and_then(|socket| {
+        let dump = socket.dump(vlan_options::GET, &vlan_options::ALL);
+        dump.or_else(|errno| match errno {
+            // Before Linux 5.6.
+            Errno::EOPNOTSUPP => Ok(Vec::new()),
+            errno => Err(errno.to_string()),
+        })
+    });
+    match dump {
+        Ok(dump) => options_in(&dump, links),
+        Err(error) => vec![format!("options of VLANs of ports cannot be read: {error}")],
+    }
+}
+
+fn options_in(dump: &[Vec<u8>], links: &[Link]) -> Vec<String> {
+    let known = bridge_ports(links);
+    let words = dump.iter().filter_map(|message| {
+        let (index, options) = vlan_options::words(message)?;
+        let mut links = links.iter().filter(|link| known.contains(&link.index));
+        let port = links.find(|link| link.index == index)?;
+        Some(format!("VLAN options of {}: {options}", port.name))
+    });
+    words.collect()
 }
 
 pub(super) fn vlans_in(dump: Dump, links: &mut [Link], unsupported: &mut Vec<String>) {
@@ -55,7 +92,18 @@ pub(super) fn vlans_in(dump: Dump, links: &mut [Link], unsupported: &mut Vec<Str
 pub(super) fn groups_in(dump: &Dump, links: &mut [Link], unsupported: &mut Vec<String>) {
     let known = bridge_ports(links);
     let groups = dump.groups.iter().flat_map(ports::groups);
-    for (index, entry) in groups.filter(|(index, _)| known.contains(index)) {
+    let mut of_tunnels = BTreeMap::<&IfName, usize>::new();
+    let tunnels = links.iter().filter(|link| link.has_forwarding());
+    let tunnels: BTreeMap<u32, IfName> = tunnels
+        .map(|link| (link.index, link.name.clone()))
+        .collect();
+    for (index, entry) in groups {
+        if let Some(tunnel) = tunnels.get(&index) {
+            *of_tunnels.entry(tunnel).or_default() += 1;
+        }
+        if !known.contains(&index) {
+            continue;
+        }
         let Some(port) = links.iter_mut().find(|link| link.index == index) else {
             continue;
         };
@@ -63,6 +111,11 @@ pub(super) fn groups_in(dump: &Dump, links: &mut [Link], unsupported: &mut Vec<S
             Ok(entry) => port.mdb.push(entry),
             Err(what) => unsupported.push(format!("{what} of {}", port.name)),
         }
+    }
+    for (tunnel, entries) in of_tunnels {
+        unsupported.push(format!(
+            "{entries} multicast entries of {tunnel} (bridge mdb)"
+        ));
     }
     for port in links {
         port.mdb.sort();
@@ -176,4 +229,65 @@ fn bridge_ports(links: &[Link]) -> BTreeSet<u32> {
     };
     let ports = links.iter().filter(is_port);
     ports.map(|port| port.index).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+    use crate::kernel::codec::nested::Nested;
+    use crate::kernel::plain::genl::ask;
+    use crate::kernel::{netns, state};
+
+    fn run(program: &str, arguments: &str) {
+        let mut command = Command::new(program);
+        let output = command.args(arguments.split_whitespace()).output().unwrap();
+        assert!(output.status.success(), "{program} {arguments}: {output:?}");
+    }
+
+    fn unsupported() -> Vec<String> {
+        let mut socket = Socket::open_here().unwrap();
+        let state = state::whole(&mut socket, None).unwrap();
+        state.unsupported
+    }
+
+    /// `bridge mdb add dev … port … grp 239.1.1.1 dst 198.51.100.1 permanent` with the link as its own port, for which bridge(8) is
+    /// new enough only since 6.3.
+    fn add_to_vxlan(index: u32) -> Result<(), Errno> {
+        /// `NLM_F_CREATE`, `NLM_F_EXCL`, `NLM_F_ACK`.
+        const CREATE_EXCL_ACK: u16 = 0x400 | 0x200 | 4;
+        let (permanent, ipv4) = ([1, 0, 0, 0], [8, 0, 0, 0]);
+        let group = [[239, 1, 1, 1], [0; 4], [0; 4], [0; 4]].concat();
+        let entry = [&index.to_ne_bytes()[..], &permanent, &group, &ipv4].concat();
+        let mut options = Nested::default();
+        options.push(5, vec![198, 51, 100, 1]);
+        let mut attributes = Nested::default();
+        attributes.push(1, entry);
+        attributes.push(2 | 0x8000, options.bytes());
+        let header = [&[7, 0, 0, 0][..], &index.to_ne_bytes()].concat();
+        let body = [header, attributes.bytes()].concat();
+        let socket = PlainSocket::open(NETLINK_ROUTE).unwrap();
+        let answer = ask(&socket, 84, CREATE_EXCL_ACK, &[body])?.remove(0);
+        answer.map(drop).map_err(|error| error.errno)
+    }
+
+    #[test]
+    fn multicast_entries_of_a_vxlan_are_named() {
+        netns::in_new(|| {
+            run("ip", "link add v0 type veth peer v1");
+            run(
+                "ip",
+                "link add x0 type vxlan dev v0 id 7 dstport 4789 local 192.0.2.1",
+            );
+            assert_eq!(unsupported(), [""; 0]);
+            let index = nix::net::if_::if_nametoindex("x0").unwrap();
+            match add_to_vxlan(index) {
+                Ok(()) => assert_eq!(unsupported(), ["1 multicast entries of x0 (bridge mdb)"]),
+                // Before Linux 6.4.
+                Err(errno) => assert_eq!(errno, Errno::EOPNOTSUPP),
+            }
+        })
+        .unwrap();
+    }
 }

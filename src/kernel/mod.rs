@@ -10,6 +10,7 @@ mod bridging;
 mod codec;
 pub mod conf;
 pub(crate) mod devices;
+pub(crate) mod devlink;
 pub mod dump;
 mod error;
 pub(crate) mod ethtool;

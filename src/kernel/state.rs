@@ -307,6 +307,7 @@ pub fn state_in(datagrams: &[u8]) -> Result<NetState, Error> {
     state.rules = dump::rules_in(answer()?, unsupported);
     state.neighbours = dump::neighbours_in(answer()?, &links, unsupported);
     bridging::forwarding_in(answer()?, &mut state.links, &mut state.unsupported);
+    super::link::vlan_options::words(datagrams);
     bridging::vlans_in(answer()?, &mut state.links, &mut state.unsupported);
     bridging::groups_in(&answer()?, &mut state.links, &mut state.unsupported);
     connected::separate(&mut state, routes, || Ok(AdvertisedRoutes::default()))

@@ -232,6 +232,7 @@ mod tests {
             bus: None,
             driver: Some("e1000e".to_owned()),
             function: None,
+            port: None,
         });
         link
     }

@@ -32,6 +32,8 @@ pub struct NicRules {
     pub mode: NicMode,
     /// Whether irqbalance runs, which decides about the processors of interrupts.
     pub irqs_are_balanced: bool,
+    /// Whether lldpad runs, which configures data center bridging.
+    pub dcb_is_managed: bool,
 }
 
 /// What becomes of the settings of a NIC that its driver has made anew.

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 
 use crate::model::net::address::MCAUTOJOIN;
 use crate::model::net::link::lower::WithoutLower;
+use crate::model::net::link::nic::NicGroup;
 use crate::model::problem::{PlanCause, SnapshotCause};
-use crate::model::text::escape;
+use crate::model::text::{escape, join};
 use crate::model::{Hardware, IfName, Indexed, Link, LinkKind, NetState, Parent, Problem};
 use crate::plan::link::port;
 pub(crate) use crate::plan::loss::remade;
@@ -21,6 +22,7 @@ pub fn unsupported_in_pod(state: &NetState) -> Vec<Problem> {
         .chain(ports(state, can_be_made).map(|(link, cause)| cause.error(link)))
         .chain(traffic(state, can_be_made))
         .chain(devices_inside(state))
+        .chain(data_center_bridging(state, false))
         .chain(memberships(state))
         .collect()
 }
@@ -114,6 +116,22 @@ fn devices_inside(state: &NetState) -> impl Iterator<Item = Problem> {
             link.kind == LinkKind::Physical && !is_known
         })
         .map(|link| SnapshotCause::DeviceInPod.error(link.title()))
+}
+
+/// Data center bridging of devices, which netfix never sets: a note where lldpad does.
+#[must_use]
+pub fn data_center_bridging(state: &NetState, is_managed: bool) -> Vec<Problem> {
+    let of_link = |link: &Link| {
+        let values = link.nic.as_ref()?.settings.get(&NicGroup::Dcb)?;
+        let values = values.iter().map(|(key, value)| format!("{key} {value}"));
+        let (what, object) = (join(values, ", "), format!("nic {} dcb", link.name));
+        Some(if is_managed {
+            SnapshotCause::DcbManaged { what }.info(object)
+        } else {
+            SnapshotCause::DcbCannotBeRestored { what }.error(object)
+        })
+    };
+    state.links.iter().filter_map(of_link).collect()
 }
 
 /// What a driver reload would take from the host and netfix could not restore.

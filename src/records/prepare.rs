@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use crate::inventory::nics::LLDPAD;
 use crate::inventory::{Inventory, procfs};
 use crate::matching::{NetnsKey, Selection};
 use crate::model::net::link::nic::NicGroup;
 use crate::model::pod::by_netns::ByNetns;
 use crate::model::problem::{ForeignCause, MatchingCause};
-use crate::model::{Checkpoint, IfName, Link, NodeState, PodId, PodInfo, Problem};
+use crate::model::{Checkpoint, IfName, NodeState, PodId, PodInfo, Problem};
 use crate::plan::{DaemonState, NicMode, NicRules};
 use crate::records::cni_cache;
 use crate::records::contest;
@@ -108,21 +109,22 @@ pub(crate) fn prepare_with(
     Ok(surveyed)
 }
 
-/// How settings of NICs are compared; whether irqbalance runs only matters where the affinity of interrupts is recorded.
+/// How settings of NICs are compared; whether a daemon runs only matters where what it configures is recorded.
 fn nic_rules(request: &SurveyRequest, surveyed: &Surveyed) -> NicRules {
-    let has_irqs = |link: &Link| {
-        let nic = link.nic.as_ref();
-        nic.is_some_and(|nic| nic.settings.contains_key(&NicGroup::Irqs))
-    };
     let pods = surveyed.matched.iter();
     let of_pods = pods.filter_map(|one| one.checkpoint.netfix.as_ref());
-    let mut states = of_pods
+    let states = of_pods
         .map(|extension| &extension.state)
         .chain([&surveyed.baseline.state]);
-    let is_recorded = states.any(|state| state.links.iter().any(has_irqs));
+    let recorded: BTreeSet<NicGroup> = states
+        .flat_map(|state| &state.links)
+        .filter_map(|link| link.nic.as_ref())
+        .flat_map(|nic| nic.settings.keys().copied())
+        .collect();
     NicRules {
         mode: request.nic,
-        irqs_are_balanced: is_recorded && procfs::runs(IRQBALANCE),
+        irqs_are_balanced: recorded.contains(&NicGroup::Irqs) && procfs::runs(IRQBALANCE),
+        dcb_is_managed: recorded.contains(&NicGroup::Dcb) && procfs::runs(LLDPAD),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::inventory::observe::{Host, Pod};
 use crate::inventory::pods::ObservedPod;
 use crate::inventory::private;
 use crate::inventory::sockets::{self, Suspects};
-use crate::inventory::{Inventory, cannot_observe, functions};
+use crate::inventory::{Inventory, cannot_observe, nics};
 use crate::kernel::dump;
 use crate::matching::Selection;
 use crate::matching::claims::{Claimant, contests};
@@ -65,7 +65,7 @@ pub(super) fn observe(
     }
     let (host_now, of_sockets) = find_sockets(pods, &mut observed, host, &archive, node);
     problems.extend(of_sockets);
-    problems.extend(functions::held(&host_now));
+    problems.extend(nics::at_risk(&host_now));
     let moment = Moment {
         created: at.wall,
         created_boottime: at.boottime,

@@ -27,6 +27,12 @@ fn intact(mut case: Case) -> Case {
         let settings = link.sysctls.ipv4.iter();
         let settings = settings.filter(|(key, _)| known.ipv4.contains_key(key));
         link.sysctls.ipv4 = settings.copied().collect();
+        // What is never set.
+        if let Some(nic) = &mut link.nic {
+            for group in [NicGroup::DevlinkInit, NicGroup::Dcb] {
+                nic.settings.remove(&group);
+            }
+        }
         // What the snapshot names, and what the kernel gives a link.
         link.traffic.lost.clear();
         link.qdisc = None;
@@ -47,6 +53,7 @@ fn intact(mut case: Case) -> Case {
     case.with_daemons = true;
     case.nic_settings = None;
     case.irqs_are_balanced = false;
+    case.dcb_is_managed = false;
     case.age = 0;
     case.observed = case.wanted.clone();
     if let About::Pod { renamed, .. } = &mut case.about {
@@ -89,7 +96,23 @@ fn forgotten(nic: &NicState) -> NicState {
     nic
 }
 
+/// Loses a link, and with it the other ports of the same device.
 fn lose_link(kernel: &mut Kernel, link: &Link) {
+    let of_device = |link: &Link| {
+        let mut groups = link.nic.iter().flat_map(|nic| nic.settings.keys());
+        let has_own = groups.any(|group| group.is_of_device());
+        link.hardware.as_ref().filter(|_| has_own)?.bus.clone()
+    };
+    let links = kernel.state.links.iter();
+    let ports = links.filter(|one| {
+        one.name == link.name || (of_device(link).is_some() && of_device(one) == of_device(link))
+    });
+    for port in ports.cloned().collect::<Vec<_>>() {
+        lose_port(kernel, &port);
+    }
+}
+
+fn lose_port(kernel: &mut Kernel, link: &Link) {
     kernel.delete_functions(link);
     kernel.delete_link(&link.name);
     if link.kind == LinkKind::Physical {

@@ -44,6 +44,9 @@ struct Case {
     /// Whether irqbalance runs.
     #[serde(default)]
     irqs_are_balanced: bool,
+    /// Whether lldpad runs.
+    #[serde(default)]
+    dcb_is_managed: bool,
     /// Links that this run made.
     #[serde(default)]
     made: Vec<IfName>,
@@ -83,6 +86,7 @@ impl Case {
                         NicMode::from_str(word, false).expect("a word of --nic-settings")
                     }),
                 irqs_are_balanced: self.irqs_are_balanced,
+                dcb_is_managed: self.dcb_is_managed,
             },
             made: &self.made,
         };

@@ -1,7 +1,7 @@
 //! Sets of named bits in messages (`Documentation/networking/ethtool-netlink.rst`).
 
-use super::genl::NESTED;
 use crate::kernel::codec::nested::{Nested, word};
+use crate::kernel::plain::genl::NESTED;
 use crate::model::net::link::nic::NicKey;
 
 /// `ETHTOOL_A_BITSET_*`.

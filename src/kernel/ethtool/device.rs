@@ -63,6 +63,7 @@ pub(in crate::kernel) fn hardware(name: &IfName) -> Hardware {
         bus: info.as_ref().and_then(DriverInfo::bus),
         driver: info.as_ref().and_then(DriverInfo::driver),
         function: None,
+        port: None,
     }
 }
 

@@ -1,10 +1,10 @@
 //! What drivers answer of which this machine has none.
 
 use crate::kernel::codec::nested::{Nested, set_word};
-use crate::kernel::ethtool::genl::NESTED;
 use crate::kernel::ethtool::ioctl::{rss, words};
 use crate::kernel::ethtool::read::nic_in;
 use crate::kernel::ethtool::{bits, link_modes, message};
+use crate::kernel::plain::genl::NESTED;
 use crate::model::net::link::nic::{NicGroup, NicKey, NicSettings, NicValue};
 
 /// `struct nlmsghdr`, `struct genlmsghdr` and attributes.

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::bits::{self, Bits};
-use super::genl::NESTED;
 use super::ioctl::{IoctlDevice, words};
 use super::message::Values;
 use crate::kernel::Errno;
 use crate::kernel::codec::nested::{Nested, set_word, word};
+use crate::kernel::plain::genl::NESTED;
 use crate::model::net::link::nic::{NicKey, NicValue};
 
 /// `ETHTOOL_MSG_FEATURES_GET`; that of setting is the next.

@@ -3,11 +3,11 @@
 //! Which speeds are offered is a setting. Speed and duplex are only with autonegotiation off; otherwise they are what came of it.
 
 use super::bits::{self, Bits};
-use super::genl::NESTED;
 use super::ioctl::{IoctlDevice, words};
 use super::message::{Values, key};
 use crate::kernel::Errno;
 use crate::kernel::codec::nested::{Nested, set_word, word};
+use crate::kernel::plain::genl::NESTED;
 use crate::model::net::link::nic::{NicKey, NicValue};
 
 /// `ETHTOOL_MSG_LINKMODES_GET`; that of setting is the next.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::bits::{self, Bits};
 use super::fields::{Field, MESSAGES, SettingForm, SettingMessage};
-use super::genl::NESTED;
 use crate::kernel::codec::nested::{Nested, set_word, word};
+use crate::kernel::plain::genl::NESTED;
 use crate::model::IfName;
 use crate::model::net::link::nic::{NicGroup, NicKey, NicValue};
 

@@ -4,10 +4,10 @@
 //! All functions are about devices of the calling thread's namespace.
 
 mod bits;
+mod dcb;
 mod device;
 mod features;
 mod fields;
-mod genl;
 mod ioctl;
 mod irqs;
 mod link_modes;
@@ -22,6 +22,9 @@ pub(crate) use device::nic;
 pub(crate) use read::nic_in;
 pub(crate) use write::set;
 
+use std::collections::BTreeSet;
+
+use crate::kernel::devlink::DevlinkReader;
 use crate::kernel::ethtool::read::NicReader;
 use crate::model::NetState;
 use crate::model::net::link::nic::NicState;
@@ -36,8 +39,21 @@ pub(super) fn complete(state: &mut NetState) {
         return;
     }
     let mut reader = NicReader::open_here();
+    let devlink = DevlinkReader::open_here();
+    let mut devices = BTreeSet::new();
     for link in links {
-        let (nic, unreadable) = reader.read(&link.name);
+        let (mut nic, mut unreadable) = reader.read(&link.name);
+        let hardware = link.hardware.as_ref().filter(|own| !own.is_representor());
+        if let Some(address) = hardware.and_then(|own| own.bus.as_deref()) {
+            let (settings, more) = devlink.read(address);
+            // Of all ports of a device once.
+            if devices.insert(address) {
+                unreadable.extend(more);
+            }
+            if !settings.is_empty() {
+                nic.get_or_insert_default().settings.extend(settings);
+            }
+        }
         // Its virtual functions are read elsewhere.
         let sriov = link.nic.take().and_then(|known| known.sriov);
         link.nic = (nic.is_some() || sriov.is_some()).then(|| {

@@ -3,13 +3,13 @@
 use super::device::DriverInfo;
 use super::features::{self, Features};
 use super::fields::SettingMessage;
-use super::genl::{Answer, Genl};
 use super::ioctl::{IoctlDevice, flows, private, rss, tunables, words};
 use super::message::{self, Reported, Values};
-use super::{irqs, link_modes, queues};
+use super::{dcb, irqs, link_modes, queues};
 use crate::kernel::Errno;
 use crate::kernel::conf::sysfs::Sysfs;
 use crate::kernel::error::SetError;
+use crate::kernel::plain::genl::{Answer, ETHTOOL, Genl};
 use crate::model::IfName;
 use crate::model::net::link::nic::{NicGroup, NicState, NicValue};
 
@@ -22,7 +22,7 @@ pub(super) struct NicReader {
 impl NicReader {
     pub fn open_here() -> Self {
         Self {
-            genl: Genl::open_here(),
+            genl: Genl::open_here(&ETHTOOL),
             // Before Linux 5.2 none can be mounted in this way.
             sysfs: Sysfs::here().ok(),
         }
@@ -51,6 +51,7 @@ impl NicReader {
         reading.note(NicGroup::FlowHash, flows::read_hash(&device));
         reading.note(NicGroup::Tunables, tunables::read(&device));
         reading.note_rules(flows::read_rules(&device));
+        reading.note(NicGroup::Dcb, dcb::read(dev));
         let bus = info.and_then(|info| info.bus());
         if let Some(files) = bus.as_deref().and_then(irqs::IrqFiles::of) {
             reading.put(NicGroup::Irqs, irqs::read(&files, dev));
@@ -243,7 +244,7 @@ impl<'a> NicReading<'a> {
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn nic_in(bytes: &[u8], dev: &IfName) -> (NicState, Vec<String>) {
     let mut reading = NicReading::new(dev);
-    for (_, answer) in super::genl::answers_in(bytes) {
+    for (_, answer) in crate::kernel::plain::genl::answers_in(bytes) {
         let Ok(answer) = answer else {
             continue;
         };
@@ -251,6 +252,7 @@ pub(crate) fn nic_in(bytes: &[u8], dev: &IfName) -> (NicState, Vec<String>) {
             reading.note_features(Ok(features));
         }
         reading.put(NicGroup::Link, link_modes::of(&answer, true));
+        reading.put(NicGroup::Dcb, dcb::values(&answer, Some(&answer)));
         for message in message::all() {
             reading.note_reported(message.group, Ok(message.reported(&answer)));
         }

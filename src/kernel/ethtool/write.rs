@@ -1,14 +1,14 @@
 //! Sets something on a device.
 
 use super::device::DriverInfo;
-use super::genl::Genl;
 use super::ioctl::{IoctlDevice, flows, private, rss, tunables, words};
 use super::{features, irqs, link_modes, message, queues};
 use crate::fault::point;
-use crate::kernel::Errno;
 use crate::kernel::codec::nested::{Nested, set_word};
 use crate::kernel::conf::sysfs::Sysfs;
 use crate::kernel::error::SetError;
+use crate::kernel::plain::genl::{ETHTOOL, Genl};
+use crate::kernel::{Errno, devlink};
 use crate::model::IfName;
 use crate::model::net::link::nic::{NicGroup, NicKey, NicValue};
 
@@ -24,7 +24,8 @@ pub(crate) fn set(
 ) -> Result<(), SetError> {
     let is_together = !matches!(
         group,
-        NicGroup::Private
+        NicGroup::Devlink
+            | NicGroup::Private
             | NicGroup::Tunables
             | NicGroup::FlowHash
             | NicGroup::Rules
@@ -51,6 +52,10 @@ fn set_some(
 ) -> Result<(), SetError> {
     let dev = device.name;
     let done = match (group, values) {
+        (NicGroup::Devlink, [(key, value)]) => {
+            let address = bus(device).ok_or(Errno::ENODEV)?;
+            return devlink::set(&address, key, value);
+        }
         (NicGroup::Rss, values) => rss::write(device, values),
         (NicGroup::Tunables, [(key, NicValue::Number(number))]) => {
             tunables::write(device, key, *number)
@@ -64,8 +69,7 @@ fn set_some(
             queues::write(&sysfs.files(dev)?, key, value)
         }
         (NicGroup::Irqs, [(key, NicValue::Text(list))]) => {
-            let bus = DriverInfo::of(device).and_then(|info| info.bus());
-            let files = bus.as_deref().and_then(irqs::IrqFiles::of);
+            let files = bus(device).as_deref().and_then(irqs::IrqFiles::of);
             let files = files.ok_or(Errno::ENOENT)?;
             irqs::write(&files, dev, key, list)
         }
@@ -74,13 +78,17 @@ fn set_some(
     Ok(done?)
 }
 
+fn bus(device: &IoctlDevice<'_>) -> Option<String> {
+    DriverInfo::of(device)?.bus()
+}
+
 /// By a message; where the kernel has none, by ioctl(2).
 fn by_message(
     device: &IoctlDevice<'_>,
     group: NicGroup,
     values: &[(NicKey, NicValue)],
 ) -> Result<(), SetError> {
-    let refused = match Genl::open_here() {
+    let refused = match Genl::open_here(&ETHTOOL) {
         Some(mut genl) => match send(&mut genl, device.name, group, values) {
             Err(error) if error.errno == Errno::EOPNOTSUPP => error,
             result => return result,

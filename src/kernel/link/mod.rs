@@ -11,6 +11,7 @@ pub mod ports;
 mod read;
 mod resolve;
 pub(crate) mod sockets;
+pub(in crate::kernel) mod vlan_options;
 
 pub use add::{Placement, add};
 pub(crate) use add::{add_empty, add_stand_in};

@@ -30,6 +30,8 @@ pub(in crate::kernel) struct RawLink {
     pub master: Option<u32>,
     pub primary: Option<u32>,
     pub has_hardware: bool,
+    /// Which port of its device it is.
+    pub port: Option<String>,
     /// What the model cannot hold. A link of a known kind is of an [`Other`](LinkKind::Other) one then.
     pub flaws: Vec<String>,
 }
@@ -98,6 +100,7 @@ pub(in crate::kernel) fn parse(message: LinkMessage) -> Option<RawLink> {
         master: None,
         primary: None,
         has_hardware: false,
+        port: None,
         flaws: Vec::new(),
     };
     for attribute in attributes {
@@ -176,6 +179,7 @@ impl RawLink {
             LinkAttribute::Xdp(parts) if has_program(&parts) => {
                 link.traffic.lost.push(LostTraffic::program("XDP program"));
             }
+            LinkAttribute::PhysPortName(name) => self.port = Some(name),
             LinkAttribute::ProtoDown(value) => link.protodown = value != 0,
             LinkAttribute::Mode(mode) => link.dormant = mode == LinkMode::Dormant,
             LinkAttribute::GsoMaxSize(value) => self.limit(OffloadLimit::GsoMaxSize, value),

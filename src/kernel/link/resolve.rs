@@ -5,7 +5,7 @@ use crate::kernel::dump::{HostView, Names};
 use crate::kernel::ethtool;
 use crate::kernel::netns::nsid::HostId;
 use crate::model::net::raw::RawAttribute;
-use crate::model::{Link, LinkKind, Parent};
+use crate::model::{Hardware, Link, LinkKind, Parent};
 
 /// Kinds whose `IFLA_LINK` is their peer, not their parent.
 const PAIRS: [&str; 3] = ["veth", "netkit", "vxcan"];
@@ -20,6 +20,7 @@ pub(in crate::kernel) fn resolve(raw: RawLink, names: &Names, host: Option<HostV
         master,
         primary,
         has_hardware,
+        port,
         flaws: _,
     } = raw;
     let find = |index| find_parent(index, parent_netns, names, host);
@@ -38,7 +39,8 @@ pub(in crate::kernel) fn resolve(raw: RawLink, names: &Names, host: Option<HostV
         bond.primary = primary.and_then(|index| names.get(&index).cloned());
     }
     if has_hardware {
-        link.hardware = Some(ethtool::hardware(&link.name));
+        let hardware = ethtool::hardware(&link.name);
+        link.hardware = Some(Hardware { port, ..hardware });
     }
     link
 }

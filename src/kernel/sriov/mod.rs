@@ -18,13 +18,14 @@ use self::files::BusFiles;
 use super::codec::text;
 use crate::kernel::{Error, Socket};
 use crate::model::net::link::nic::VirtualFunction;
-use crate::model::{Link, LinkKind};
+use crate::model::{Hardware, Link, LinkKind};
 
-/// The devices that can have virtual functions or be one.
+/// The devices that can have virtual functions or be one. A representor has the bus address of the device.
 fn with_bus(links: &mut [Link]) -> impl Iterator<Item = &mut Link> {
     links.iter_mut().filter(|link| {
         let hardware = link.hardware.as_ref();
-        link.kind == LinkKind::Physical && hardware.is_some_and(|own| own.bus.is_some())
+        let is_device = |own: &Hardware| own.bus.is_some() && !own.is_representor();
+        link.kind == LinkKind::Physical && hardware.is_some_and(is_device)
     })
 }
 

@@ -90,28 +90,57 @@ pub const NIC: AttributeTable = AttributeTable {
             "nic-settings, kernel/ethtool/queues",
         ),
         row(25, "sriov_numvfs, ip link set vf", Restored, "sriov"),
-        row(
-            26,
-            "dcb",
-            NotRead("lldpad(8) sets it again, and a change resets some devices"),
-            "",
-        ),
+        row(26, "dcb", Named, "kernel/ethtool/dcb"),
         row(
             27,
-            "devlink dev param",
-            NotRead(
-                "a permanent one survives, and the kernel does not say which others are not the driver's own",
-            ),
-            "",
-        ),
-        row(28, "bridge fdb add self", Restored, "nft-chains"),
+            "devlink dev param, cmode runtime",
+            Restored,
+            "nic-devlink, kernel/devlink/params",
+        )
+        .since("4.19"),
+        row(
+            28,
+            "devlink dev param, cmode driverinit",
+            Named,
+            "nic-devlink, kernel/devlink/params",
+        )
+        .since("4.19"),
         row(
             29,
+            "devlink dev param, cmode permanent",
+            NotRead("it is in the memory of the device, and survives"),
+            "",
+        )
+        .since("4.19"),
+        row(
+            30,
+            "devlink dev eswitch, representors",
+            Named,
+            "nic-devlink, kernel/devlink/eswitch",
+        )
+        .since("4.8"),
+        row(
+            31,
+            "devlink rate, sb, trap, health, port function",
+            NotRead("limits and counters of the embedded switch, which is named where it is used"),
+            "",
+        ),
+        row(
+            32,
+            "bridge vlan set",
+            Named,
+            "nic-devlink, kernel/link/vlan_options",
+        )
+        .since("5.6"),
+        row(33, "bridge mdb of a vxlan", Named, "kernel/bridging").since("6.4"),
+        row(34, "bridge fdb add self", Restored, "nft-chains"),
+        row(
+            35,
             "nft chain, flowtable on a device",
             Named,
             "nft-chains, kernel/attached/chains",
         ),
-        row(30, "AF_XDP sockets", Named, "kernel/attached/xsk").since("4.18"),
-        row(31, "XDP and tc-bpf programs", Named, "unsupported"),
+        row(36, "AF_XDP sockets", Named, "kernel/attached/xsk").since("4.18"),
+        row(37, "XDP and tc-bpf programs", Named, "unsupported"),
     ],
 };

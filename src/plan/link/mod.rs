@@ -90,7 +90,7 @@ impl<'a> LinkPlanner<'a> {
         let plan = &mut self.plan;
         let wanted = &*diff::target(wanted, now, present);
         // Before all else: many drivers reset the link, and some their limits of the MTU.
-        nic::steps(wanted, now, &self.observed, plan);
+        nic::steps(wanted, now, state, &self.observed, plan);
         // The MTU comes before the sysctls: with a large enough one, a link gets IPv6 and the settings of a new link.
         diff::attributes(wanted, now, state, present, plan);
         let now = &*if diff::decides_mtu(wanted, now, state) {

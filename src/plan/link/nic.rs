@@ -7,23 +7,65 @@ use crate::model::net::link::OtherDriver;
 use crate::model::net::link::nic::{NicGroup, NicKey, NicSettings, NicState, NicValue};
 use crate::model::problem::PlanCause;
 use crate::model::window::SettingResult;
-use crate::model::{IfName, Link, Problem};
+use crate::model::{IfName, Indexed, Link, NetState, Problem};
 use crate::plan::step::setting;
 use crate::plan::{NicMode, NicRules, NicStep, Observed, Plan};
 
 /// The steps for the settings of a device, before it goes up, and after it has carrier those that the driver refuses or forgets
 /// before.
-pub(super) fn steps(wanted: &Link, now: &Link, observed: &Observed<'_>, plan: &mut Plan) {
+pub(super) fn steps(
+    wanted: &Link,
+    now: &Link,
+    state: &Indexed<'_>,
+    observed: &Observed<'_>,
+    plan: &mut Plan,
+) {
     let is_new = is_new(wanted, now) || observed.made.contains(&now.name);
-    compared(wanted, now, is_new, observed.nic, plan);
+    let settings = if is_of_another_port(now, state, observed.state) {
+        NicScope::Port
+    } else {
+        NicScope::Whole
+    };
+    compared((wanted, now), is_new, settings, observed.nic, plan);
+}
+
+/// Which settings of a network device are compared.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum NicScope {
+    /// All.
+    Whole,
+    /// Without those that belong to the whole device, of which it is one port.
+    Port,
+}
+
+/// Whether another port of the same device comes before this one: what belongs to the device is compared and set once.
+fn is_of_another_port(now: &Link, wanted: &Indexed<'_>, present: &NetState) -> bool {
+    let has_own = |link: &Link| {
+        let groups = link.nic.iter().flat_map(|nic| nic.settings.keys());
+        groups.into_iter().any(|group| group.is_of_device())
+    };
+    let bus = |link: &Link| link.hardware.as_ref().and_then(|own| own.bus.clone());
+    let is_before = |other: &Link| {
+        other.index < now.index
+            && has_own(other)
+            && bus(other) == bus(now)
+            && wanted.link(&other.name).is_some_and(has_own)
+    };
+    has_own(now) && bus(now).is_some() && present.links.iter().any(is_before)
 }
 
 /// The same for a device that its driver gave back to the host, and that is about to be moved into its pod.
 pub(crate) fn of_device(wanted: &Link, device: &Link, rules: NicRules, plan: &mut Plan) {
-    compared(wanted, device, true, rules, plan);
+    compared((wanted, device), true, NicScope::Whole, rules, plan);
 }
 
-fn compared(wanted: &Link, now: &Link, is_new: bool, rules: NicRules, plan: &mut Plan) {
+fn compared(
+    (wanted, now): (&Link, &Link),
+    is_new: bool,
+    scope: NicScope,
+    rules: NicRules,
+    plan: &mut Plan,
+) {
     let (Some(then), Some(state)) = (&wanted.nic, &now.nic) else {
         if wanted.nic.is_some() && is_new && rules.mode != NicMode::Ignore {
             let device = format!("nic {}", now.name);
@@ -35,7 +77,7 @@ fn compared(wanted: &Link, now: &Link, is_new: bool, rules: NicRules, plan: &mut
         steps,
         unknown,
         problems,
-    } = Differences::new(&now.name, then, state, rules);
+    } = Differences::new(&now.name, (then, state), scope, rules);
     if is_new && rules.mode != NicMode::Ignore {
         plan.problems.extend(unknown.iter().map(|step| {
             let (then, driver) = (step.value.clone(), step.driver.clone());
@@ -52,11 +94,7 @@ fn compared(wanted: &Link, now: &Link, is_new: bool, rules: NicRules, plan: &mut
             let is_ready =
                 !wanted.flags.up || (now.flags.up && (now.flags.carrier || !wanted.flags.carrier));
             for step in steps {
-                if step.group.needs_carrier() && !is_ready {
-                    plan.later.push(step.into());
-                } else {
-                    plan.push(step);
-                }
+                restored(step, is_ready, plan);
             }
         }
         NicMode::Report if is_new => {
@@ -78,6 +116,27 @@ fn compared(wanted: &Link, now: &Link, is_new: bool, rules: NicRules, plan: &mut
     }
 }
 
+fn restored(step: NicStep, is_ready: bool, plan: &mut Plan) {
+    if let Some(cause) = never_set(&step) {
+        plan.problems.push(cause.error(step.setting()));
+        plan.left.push((step, SettingResult::Left));
+    } else if step.group.needs_carrier() && !is_ready {
+        plan.later.push(step.into());
+    } else {
+        plan.push(step);
+    }
+}
+
+/// Why netfix does not set it.
+fn never_set(step: &NicStep) -> Option<PlanCause> {
+    let (then, now, driver) = (step.value.clone(), step.now.clone(), step.driver.clone());
+    match step.group {
+        NicGroup::DevlinkInit => Some(PlanCause::SettingNeedsReload { then, now, driver }),
+        NicGroup::Dcb => Some(PlanCause::SettingMayReset { then, now, driver }),
+        _ => None,
+    }
+}
+
 /// Whether the driver has made the device anew since the record, which is of the same boot.
 fn is_new(wanted: &Link, now: &Link) -> bool {
     wanted.index != 0 && wanted.index != now.index
@@ -94,7 +153,12 @@ struct Differences {
 }
 
 impl Differences {
-    fn new(dev: &IfName, then: &NicState, state: &NicState, rules: NicRules) -> Self {
+    fn new(
+        dev: &IfName,
+        (then, state): (&NicState, &NicState),
+        scope: NicScope,
+        rules: NicRules,
+    ) -> Self {
         let mut found = Self {
             steps: Vec::new(),
             unknown: Vec::new(),
@@ -103,10 +167,18 @@ impl Differences {
         let driver =
             OtherDriver::between(then.driver.as_ref(), state.driver.as_ref()).map(Box::new);
         for (group, values) in &then.settings {
-            if *group == NicGroup::Irqs && rules.irqs_are_balanced {
+            if group.is_of_device() && scope == NicScope::Port {
+                continue;
+            }
+            let owner = match group {
+                NicGroup::Irqs if rules.irqs_are_balanced => Some(PlanCause::IrqsBalanced),
+                NicGroup::Dcb if rules.dcb_is_managed => Some(PlanCause::DcbManaged),
+                _ => None,
+            };
+            if let Some(cause) = owner {
                 if state.settings.get(group) != Some(values) {
                     let object = format!("nic {dev} {}", group.as_str());
-                    found.problems.push(PlanCause::IrqsBalanced.info(object));
+                    found.problems.push(cause.info(object));
                 }
                 continue;
             }
@@ -166,7 +238,7 @@ fn value_of<'a>(settings: &'a NicSettings, group: NicGroup, key: &NicKey) -> Opt
 fn is_absent_by_default(settings: &NicSettings, group: NicGroup) -> bool {
     // Without a mode the kernel reports only the rest of it (`fec_fill_reply` in net/ethtool/fec.c).
     let has_fec = || group == NicGroup::Fec && settings.contains_key(&group);
-    group == NicGroup::Link || group.needs_carrier() || has_fec()
+    matches!(group, NicGroup::Link | NicGroup::Dcb) || group.needs_carrier() || has_fec()
 }
 
 /// Whether the driver chooses this value itself: how long interrupts wait, while that is adaptive.

@@ -242,6 +242,7 @@ pub(in crate::plan) fn made(wanted: &Link, now: &Link, steps: &[Step]) -> Vec<Ha
             of: functions.bus.to_owned(),
             index: one.index,
         }),
+        port: None,
     })
     .collect()
 }

@@ -117,6 +117,9 @@ sentences! {
             pod",
         MembershipStays => "has autojoin: the kernel keeps the membership of a deleted link, and would refuse the address on a \
             new one with the same ifindex",
+        DcbCannotBeRestored { what } => "has data center bridging ({what}), which a reload of the driver can remove. netfix does not set it, \
+            because that resets some devices. After a reload, configure it again with dcb(8) or lldptool(8)",
+        DcbManaged { what } => "has data center bridging ({what}): lldpad configures it again after a reload",
         NetworkAnswers { mac, addresses } => "{mac} answers for all {addresses} addresses that netfix probed: the network \
             answers for other machines (proxy ARP). After the reload netfix ignores its answers",
         AnotherAnswers { mac, addresses } => "{mac} answers for {addresses}, in use on this node: another machine with the \

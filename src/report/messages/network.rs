@@ -55,6 +55,12 @@ sentences! {
         SettingUnknown { then, driver: None } => "was {then}; the driver does not have this setting any more" (then = then.short()),
         SettingUnknown { then, driver: Some(driver) } => "was {then}; {driver}, does not have this setting" (then = then.short()),
         IrqsBalanced => "irqbalance runs and assigns interrupts to processors: netfix leaves the affinity to it",
+        DcbManaged => "lldpad runs and configures data center bridging: netfix leaves it to lldpad",
+        SettingNeedsReload { then, now, driver } => "is {now}, was {then}: the driver takes this parameter only when it starts. Set it with \
+            `devlink dev param set`, then run `devlink dev reload`, which removes the network device once more"
+            (then = then.short(), now = present(now.as_ref(), driver.as_deref())),
+        SettingMayReset { then, now, driver } => "is {now}, was {then}: netfix does not set it, because that resets some devices. Configure it \
+            again with dcb(8) or lldptool(8)" (then = then.short(), now = present(now.as_ref(), driver.as_deref())),
         SettingsGone => "the driver reports no settings any more: none can be compared or restored",
         SettingUnmet { then } => "is requested {then}, as it was, but the driver does not do it now" (then = then.short()),
         SettingNotRestored { then, now, driver } => "is {now}, was {then}: not restored (--nic-settings report)"
@@ -71,6 +77,7 @@ fn device(hardware: Option<&Hardware>) -> String {
         bus,
         driver,
         function,
+        port,
     }) = hardware
     else {
         return String::new();
@@ -79,7 +86,11 @@ fn device(hardware: Option<&Hardware>) -> String {
         Some(FunctionOf { of, index }) => Some(format!("virtual function {index} of {of}")),
         None => permanent_mac.map(|mac| mac.to_string()),
     };
-    let parts = [driver.clone(), bus.clone(), own].into_iter().flatten();
+    let port = port.as_ref().filter(|_| own.is_none());
+    let port = port.map(|port| format!("port {port}"));
+    let parts = [driver.clone(), bus.clone(), own, port]
+        .into_iter()
+        .flatten();
     match parts.collect::<Vec<_>>().join(", ") {
         none if none.is_empty() => none,
         parts => format!(" ({parts})"),

@@ -32,6 +32,8 @@ sentences! {
         FunctionEnds { index, driver, programs } => "{who} has virtual function {index} open (driver {driver}), which ends with the \
             link. netfix binds the driver again, but cannot give the device back: stop the program before a reload of the driver, \
             and start it afterwards" (who = who(programs)),
+        VerbsEnd { programs } => "{who} uses the device through verbs (RDMA, or DPDK beside the driver), which ends with the driver. Stop \
+            the program before a reload of the driver, and start it afterwards" (who = who(programs)),
         OperatorActs { pid } => "sriov-network-config-daemon{pid} sets virtual functions on this node. While the driver is reloaded, it \
             may drain the node, or make the functions before netfix does. For a window, scale it down or freeze its cgroup"
             (pid = or_nothing(" (pid ", pid.map(|pid| format!("{pid})")).as_ref())),

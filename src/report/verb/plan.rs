@@ -102,9 +102,11 @@ fn left(document: &Document) -> Vec<String> {
     let lines = document.problems.iter().filter_map(|problem| {
         let (then, now, driver) = match &*problem.cause {
             Cause::Plan(PlanCause::SettingChanged { then, now }) => (then, now, None),
-            Cause::Plan(PlanCause::SettingNotRestored { then, now, driver }) => {
-                (then, now, driver.as_deref())
-            }
+            Cause::Plan(
+                PlanCause::SettingNotRestored { then, now, driver }
+                | PlanCause::SettingNeedsReload { then, now, driver }
+                | PlanCause::SettingMayReset { then, now, driver },
+            ) => (then, now, driver.as_deref()),
             _ => return None,
         };
         let now = present(now.as_ref(), driver);

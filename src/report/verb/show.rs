@@ -133,6 +133,7 @@ fn under(link: &StackLink) -> Facts {
             bus,
             driver,
             function,
+            port: _,
         } = hardware;
         let driver = or_dash(driver.as_deref().map(escape));
         let bus = or_dash(bus.as_deref().map(escape));

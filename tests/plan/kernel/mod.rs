@@ -129,7 +129,7 @@ impl Kernel {
     /// A driver that does not take what is above its limit, and forgets how it spreads packets while it is down.
     fn set_nic(&mut self, step: &NicStep) -> Result<(), Errno> {
         let link = self.link_mut(&step.dev)?;
-        let nic = link.nic.as_mut().ok_or(Errno::EOPNOTSUPP)?;
+        link.nic.as_ref().ok_or(Errno::EOPNOTSUPP)?;
         if let (NicValue::Number(value), Some(NicValue::Number(limit))) = (&step.value, &step.limit)
             && value > limit
         {
@@ -138,8 +138,17 @@ impl Kernel {
         if step.group.needs_carrier() && !link.flags.up {
             return Ok(());
         }
-        let group = nic.settings.entry(step.group).or_default();
-        group.insert(step.key.clone(), step.value.clone());
+        let bus = |link: &Link| link.hardware.as_ref().and_then(|own| own.bus.clone());
+        let (dev, own) = (link.name.clone(), bus(link));
+        let is_port = |link: &&mut Link| {
+            let is_of_device = step.group.is_of_device() && own.is_some() && bus(link) == own;
+            link.name == dev || is_of_device
+        };
+        for link in self.state.links.iter_mut().filter(is_port) {
+            let settings = &mut link.nic.get_or_insert_default().settings;
+            let group = settings.entry(step.group).or_default();
+            group.insert(step.key.clone(), step.value.clone());
+        }
         Ok(())
     }
 

@@ -6,6 +6,9 @@
 # shellcheck source=tests/vm/nic.sh
 . "$LAB_REPO/tests/vm/nic.sh"
 
+# `knob` has mounted it.
+tidy() { umount /sys/kernel/debug; }
+
 set_simulated() {
     ethtool -L "$NIC" combined 2
     ethtool -G "$NIC" rx 4096 tx 512

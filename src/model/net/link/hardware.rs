@@ -21,6 +21,10 @@ pub struct Hardware {
     /// that was set when its driver was bound, or a random one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function: Option<FunctionOf>,
+    /// Which port of the device it is (`IFLA_PHYS_PORT_NAME`), such as `p0`, or `pf0vf1` of the representor of a virtual function.
+    /// Several devices without a permanent MAC may share a bus address: this distinguishes them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<String>,
 }
 
 impl Hardware {
@@ -37,6 +41,7 @@ impl Hardware {
         let bus = same(self.bus.as_ref(), other.bus.as_ref());
         match (mac, bus) {
             (Some(mac), Some(bus)) => mac && bus,
+            (None, Some(true)) => same(self.port.as_ref(), other.port.as_ref()).unwrap_or(true),
             (known, None) | (None, known) => known == Some(true),
         }
     }
@@ -45,6 +50,21 @@ impl Hardware {
     pub(crate) fn is_function_of(&self, other: &Self) -> bool {
         let of = self.function.as_ref().map(|own| &own.of);
         same(of, other.bus.as_ref()).unwrap_or_default()
+    }
+
+    /// Whether it stands on the host for a function whose packets the embedded switch of a device forwards: the kernel calls its port
+    /// `pf0vf1` or `pf0sf3`, with `c1` before it if the function belongs to another machine.
+    pub(crate) fn is_representor(&self) -> bool {
+        let after_number = |text: &str| {
+            let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
+            (rest.len() < text.len()).then(|| rest.to_owned())
+        };
+        let port = self.port.as_deref().unwrap_or_default();
+        let controller = port.strip_prefix('c').and_then(after_number);
+        let port = controller.as_deref().unwrap_or(port);
+        let function = port.strip_prefix("pf").and_then(after_number);
+        function
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with("vf") || rest.starts_with("sf"))
     }
 
     /// Whether it can be recognised under another name.
@@ -137,6 +157,7 @@ mod tests {
             bus: bus.map(str::to_owned),
             driver: None,
             function: None,
+            port: None,
         }
     }
 
@@ -147,6 +168,26 @@ mod tests {
         assert!(nic.is_same(&hardware(None, Some("0000:00:02.0"))));
         assert!(!nic.is_same(&hardware(Some(2), Some("0000:00:02.0"))));
         assert!(!nic.is_same(&hardware(None, None)));
+    }
+
+    #[test]
+    fn devices_without_a_mac_on_one_bus_address_are_known_by_their_ports() {
+        let port = |mac, port: Option<&str>| Hardware {
+            port: port.map(str::to_owned),
+            ..hardware(mac, Some("0000:00:02.0"))
+        };
+        let first = port(None, Some("p0"));
+        assert!(first.is_same(&port(None, Some("p0"))));
+        assert!(!first.is_same(&port(None, Some("pf0vf0"))));
+        // A record of an earlier version, and a driver that names ports in another way than before.
+        assert!(first.is_same(&port(None, None)));
+        assert!(port(Some(1), Some("p0")).is_same(&port(Some(1), Some("p0s0"))));
+        for name in ["pf0", "pf0vf12", "pf1sf3", "c1pf0vf0"] {
+            assert!(port(None, Some(name)).is_representor(), "{name}");
+        }
+        for name in ["", "p0", "p0s1", "c1", "pfx", "pf0x"] {
+            assert!(!port(None, Some(name)).is_representor(), "{name}");
+        }
     }
 
     #[test]

@@ -38,6 +38,8 @@ pub type NicSettings = BTreeMap<NicGroup, BTreeMap<NicKey, NicValue>>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NicGroup {
+    /// Parameters that the whole device takes while it runs (`devlink dev param`, mode `runtime`).
+    Devlink,
     /// Flags that only this driver has (`ethtool --set-priv-flags`).
     Private,
     /// Numbers of queues (`ethtool -L`): they decide about rings, interrupts and the spread of packets over queues.
@@ -72,6 +74,10 @@ pub enum NicGroup {
     Irqs,
     /// Transmit queues (`/sys/class/net/*/queues/tx-*`): byte queue limits, rates in Mbit/s, and who uses each (XPS).
     Queues,
+    /// Parameters that the driver takes when it starts (`devlink dev param`, mode `driverinit`): compared, and never set.
+    DevlinkInit,
+    /// Data center bridging (`dcb`, `lldptool`): compared, and never set.
+    Dcb,
 }
 
 impl NicGroup {
@@ -84,10 +90,17 @@ impl NicGroup {
         )
     }
 
+    /// Whether it belongs to the whole device: all its network devices report it.
+    #[must_use]
+    pub fn is_of_device(self) -> bool {
+        matches!(self, Self::Devlink | Self::DevlinkInit)
+    }
+
     /// Its word in messages, as in the checkpoint.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::Devlink => "devlink",
             Self::Private => "private",
             Self::Channels => "channels",
             Self::Rings => "rings",
@@ -105,6 +118,8 @@ impl NicGroup {
             Self::Rules => "rules",
             Self::Irqs => "irqs",
             Self::Queues => "queues",
+            Self::DevlinkInit => "devlink_init",
+            Self::Dcb => "dcb",
         }
     }
 }

@@ -61,6 +61,8 @@ causes! {
         DeviceInPod => Unsupported,
         PortCannotBeRestored { master: IfName } => Unsupported,
         MembershipStays => Unsupported,
+        DcbCannotBeRestored { what: String } => Unsupported,
+        DcbManaged { what: String } => Unsupported,
         NetworkAnswers { mac: Mac, addresses: usize } => AddressConflict,
         AnotherAnswers { mac: Mac, addresses: Vec<IpAddr> } => AddressConflict,
     }

@@ -39,6 +39,9 @@ causes! {
         LeftToDaemon { more: usize } => LeftToDaemon,
         SettingUnknown { then: NicValue, driver: Option<Box<OtherDriver>> } => SettingUnknown,
         IrqsBalanced => SettingDiffers,
+        DcbManaged => SettingDiffers,
+        SettingNeedsReload { then: NicValue, now: Option<NicValue>, driver: Option<Box<OtherDriver>> } => SettingDiffers,
+        SettingMayReset { then: NicValue, now: Option<NicValue>, driver: Option<Box<OtherDriver>> } => SettingDiffers,
         SettingsGone => SettingUnknown,
         SettingUnmet { then: NicValue } => SettingRefused,
         SettingNotRestored { then: NicValue, now: Option<NicValue>, driver: Option<Box<OtherDriver>> } => SettingDiffers,
@@ -187,6 +190,7 @@ causes! {
         TapEnds { programs: Vec<Program> } => SocketLost,
         TapEnded { programs: Vec<Program> } => SocketLost,
         FunctionEnds { index: u32, driver: String, programs: Vec<Program> } => Unsupported,
+        VerbsEnd { programs: Vec<Program> } => Unsupported,
         OperatorActs { pid: Option<u32> } => SriovOperator,
     }
 }

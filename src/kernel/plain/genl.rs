@@ -1,4 +1,4 @@
-//! The generic netlink family `ethtool` (Linux 5.6): requests that are sent together, and their answers.
+//! Families of generic netlink: requests that are sent together, and their answers.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use netlink_packet_core::{NLM_F_ACK, NLM_F_REQUEST};
 use netlink_sys::protocols::NETLINK_GENERIC;
 
+use super::{HEADER, PlainSocket, put};
 use crate::kernel::Errno;
 use crate::kernel::codec::nested::{Nested, word};
 use crate::kernel::codec::{NLMSG_ERROR, split};
 use crate::kernel::error::{SetError, errno};
-use crate::kernel::plain::{self, PlainSocket};
 use crate::model::Bytes;
 
 /// `NLA_F_NESTED`.
-pub(super) const NESTED: u16 = 0x8000;
+pub(in crate::kernel) const NESTED: u16 = 0x8000;
 /// `struct genlmsghdr`.
 const GENERIC_HEADER: usize = 4;
 /// The controller of families: `GENL_ID_CTRL`, `CTRL_CMD_GETFAMILY`, `CTRL_ATTR_FAMILY_ID`, `CTRL_ATTR_FAMILY_NAME`.
@@ -23,37 +23,52 @@ const GET_FAMILY: u8 = 3;
 const FAMILY_ID: u16 = 1;
 const FAMILY_NAME: u16 = 2;
 
-/// The family's number, which is the same until the next boot: 0 until it was found.
-static FAMILY: AtomicU16 = AtomicU16::new(0);
+/// A family by its name. Its number is the same until the next boot: 0 until it was found.
+pub(in crate::kernel) struct GenlFamily {
+    name: &'static str,
+    number: AtomicU16,
+}
+
+/// Linux 5.6.
+pub(in crate::kernel) static ETHTOOL: GenlFamily = GenlFamily::new("ethtool");
+/// Linux 4.6.
+pub(in crate::kernel) static DEVLINK: GenlFamily = GenlFamily::new("devlink");
+
+impl GenlFamily {
+    const fn new(name: &'static str) -> Self {
+        let number = AtomicU16::new(0);
+        Self { name, number }
+    }
+}
 
 /// One request: its command and attributes.
-pub(super) type GenlRequest = (u8, Nested);
+pub(in crate::kernel) type GenlRequest = (u8, Nested);
 /// The attributes of an answer; none of an acknowledgement.
-pub(super) type Answer = Result<Nested, SetError>;
+pub(in crate::kernel) type Answer = Result<Nested, SetError>;
 
 /// A socket of the calling thread's namespace.
-pub(super) struct Genl {
+pub(in crate::kernel) struct Genl {
     socket: PlainSocket,
     family: u16,
 }
 
 impl Genl {
     /// `None` on a kernel without the family.
-    pub fn open_here() -> Option<Self> {
+    pub fn open_here(family: &GenlFamily) -> Option<Self> {
         let mut genl = Self {
             socket: PlainSocket::open(NETLINK_GENERIC).ok()?,
-            family: FAMILY.load(Ordering::Relaxed),
+            family: family.number.load(Ordering::Relaxed),
         };
         if genl.family == 0 {
-            genl.family = genl.find()?;
-            FAMILY.store(genl.family, Ordering::Relaxed);
+            genl.family = genl.find(family.name)?;
+            family.number.store(genl.family, Ordering::Relaxed);
         }
         Some(genl)
     }
 
-    fn find(&mut self) -> Option<u16> {
+    fn find(&mut self, name: &str) -> Option<u16> {
         let mut attributes = Nested::default();
-        attributes.push(FAMILY_NAME, b"ethtool\0".to_vec());
+        attributes.push(FAMILY_NAME, [name.as_bytes(), &[0]].concat());
         let sent = self.send(CONTROLLER, &[(GET_FAMILY, attributes)], 0);
         let answer = sent.ok()?.pop()?.ok()?;
         let id = answer.get(FAMILY_ID)?.try_into().ok()?;
@@ -65,6 +80,12 @@ impl Genl {
         self.send(self.family, requests, 0)
     }
 
+    /// The objects of a dump, each as its attributes.
+    pub fn dump(&self, command: u8) -> Result<Vec<Nested>, Errno> {
+        let objects = self.socket.dump(self.family, &[command, 1, 0, 0])?;
+        Ok(objects.iter().filter_map(|one| object(one)).collect())
+    }
+
     /// The result of one request that changes something.
     pub fn set(&mut self, request: GenlRequest) -> Result<(), SetError> {
         let answer = self.send(self.family, &[request], NLM_F_ACK)?.pop();
@@ -72,39 +93,54 @@ impl Genl {
     }
 
     fn send(&self, kind: u16, requests: &[GenlRequest], flags: u16) -> Result<Vec<Answer>, Errno> {
-        let mut bytes = Vec::new();
-        for (sequence, (command, attributes)) in (1..).zip(requests) {
-            let mut body = vec![*command, 1, 0, 0];
-            body.extend(attributes.bytes());
-            plain::put(kind, NLM_F_REQUEST | flags, sequence, &body, &mut bytes);
-        }
-        self.socket.send(&bytes)?;
-        let mut answers = HashMap::new();
-        while answers.len() < requests.len() {
-            let Ok(datagram) = self.socket.receive() else {
-                break;
-            };
-            answers.extend(answers_in(&datagram));
-        }
-        let sequences = (1..).take(requests.len());
-        let missing = || Err(Errno::ENOBUFS.into());
-        Ok(sequences
-            .map(|sequence: u32| answers.remove(&sequence).unwrap_or_else(missing))
-            .collect())
+        let body = |(command, attributes): &GenlRequest| {
+            let header = [*command, 1, 0, 0];
+            [&header[..], &attributes.bytes()].concat()
+        };
+        let bodies: Vec<_> = requests.iter().map(body).collect();
+        ask(&self.socket, kind, flags, &bodies)
     }
 }
 
+/// The answers of requests in their order, each of which has a header as long as that of generic netlink.
+pub(in crate::kernel) fn ask(
+    socket: &PlainSocket,
+    kind: u16,
+    flags: u16,
+    bodies: &[Vec<u8>],
+) -> Result<Vec<Answer>, Errno> {
+    let mut bytes = Vec::new();
+    for (sequence, body) in (1..).zip(bodies) {
+        put(kind, NLM_F_REQUEST | flags, sequence, body, &mut bytes);
+    }
+    socket.send(&bytes)?;
+    let mut answers = HashMap::new();
+    while answers.len() < bodies.len() {
+        let Ok(datagram) = socket.receive() else {
+            break;
+        };
+        answers.extend(answers_in(&datagram));
+    }
+    let sequences = (1..).take(bodies.len());
+    let missing = || Err(Errno::ENOBUFS.into());
+    Ok(sequences
+        .map(|sequence: u32| answers.remove(&sequence).unwrap_or_else(missing))
+        .collect())
+}
+
+/// The attributes of an object, after its `struct genlmsghdr`.
+pub(in crate::kernel) fn object(body: &[u8]) -> Option<Nested> {
+    body.get(GENERIC_HEADER..).and_then(Nested::parse)
+}
+
 /// The answers in a datagram by the sequence numbers of their requests.
-pub(super) fn answers_in(datagram: &[u8]) -> impl Iterator<Item = (u32, Answer)> {
+pub(in crate::kernel) fn answers_in(datagram: &[u8]) -> impl Iterator<Item = (u32, Answer)> {
     split(datagram).map_while(|part| {
         let (header, message) = part.ok()?;
-        let body = message.get(plain::HEADER..).unwrap_or_default();
+        let body = message.get(HEADER..).unwrap_or_default();
         let answer = match header.message_type {
             NLMSG_ERROR => refusal(body, header.flags),
-            _ => body
-                .get(GENERIC_HEADER..)
-                .and_then(Nested::parse)
-                .ok_or_else(|| Errno::EBADMSG.into()),
+            _ => object(body).ok_or_else(|| Errno::EBADMSG.into()),
         };
         Some((header.sequence_number, answer))
     })
@@ -125,7 +161,7 @@ fn refusal(body: &[u8], flags: u16) -> Answer {
     let skipped = if flags & CAPPED == 0 {
         word(body, 4).map_or(usize::MAX, |length| length as usize)
     } else {
-        plain::HEADER
+        HEADER
     };
     let attributes = (flags & HAS_ATTRIBUTES != 0)
         .then(|| body.get(4_usize.saturating_add(skipped.next_multiple_of(4))..))

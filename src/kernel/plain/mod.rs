@@ -1,5 +1,7 @@
 //! Netlink sockets of other families than rtnetlink, with messages as bytes.
 
+pub(super) mod genl;
+
 use std::io;
 
 use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST};
