@@ -15,7 +15,7 @@ use crate::matching::Selection;
 use crate::matching::at_risk::{self, PodDrivers};
 use crate::model::problem::{Cause, CheckCause, RehearsalCause};
 use crate::model::{
-    IfName, LossCause, NodeIdentity, PodId, PodInfo, PodSummary, Problem, Severity,
+    Code, IfName, LossCause, NodeIdentity, PodId, PodInfo, PodSummary, Problem, Severity,
 };
 use crate::plan::{Plan, PodVerdict};
 use crate::progress::{Listener, Progress, Stage};
@@ -276,8 +276,19 @@ fn rehearse(checked: &mut Readiness, surveyed: &mut Surveyed, progress: &mut dyn
                 matches!(*problem.cause, Cause::Check(CheckCause::Unrecorded { .. }))
                     && problem.pod.as_ref() == Some(id)
             };
-            let has_more = checked.problems.iter().any(is_unrecorded);
-            Some((id, if has_more { Severity::Warning } else { weight }))
+            // What no restore could bring back is told already.
+            let is_unsupported = |problem: &Problem| {
+                problem.code() == Code::Unsupported && problem.pod.as_ref() == Some(id)
+            };
+            let mut problems = checked.problems.iter();
+            let weight = if problems.clone().any(is_unsupported) {
+                Severity::Info
+            } else if problems.any(is_unrecorded) {
+                Severity::Warning
+            } else {
+                weight
+            };
+            Some((id, weight))
         })
         .collect();
     let rehearsed = rehearsal::rehearse(surveyed, &|id| weights.get(id).copied());

@@ -86,11 +86,13 @@ impl HostTwin {
         let mut moment = SettlingTime::begin();
         loop {
             let found = self.differences_now(surveyed)?;
-            if found.is_empty() || !moment.goes_on() {
-                let left = self.left.iter().filter(|one| one.is_error());
+            let mut left = self.left.iter().filter(|one| one.is_error()).peekable();
+            let is_settled = found.is_empty() && left.peek().is_none();
+            if is_settled || !moment.goes_on() {
                 return Ok(left.map(refused).chain(found).collect());
             }
-            self.host.refresh()?;
+            // As a restore does once its pods are there.
+            self.restore(surveyed)?;
         }
     }
 

@@ -82,7 +82,14 @@ pub(super) fn rehearse(
         let differences: Vec<Difference> = left.map(refused).chain(found).collect();
         rehearsed.pods += 1;
         rehearsed.identical += usize::from(differences.is_empty());
-        rehearsed.add(Some(matched), *severity, differences);
+        // What is withheld from it is told where it is found.
+        let is_contested = !matched.contested.is_empty();
+        let severity = if is_contested {
+            Severity::Info
+        } else {
+            *severity
+        };
+        rehearsed.add(Some(matched), severity, differences);
     }
     Ok(())
 }

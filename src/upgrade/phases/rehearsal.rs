@@ -1,5 +1,7 @@
 //! The rehearsal: every pod at risk is built a second time from the checkpoint that was just written.
 
+use std::collections::BTreeMap;
+
 use crate::context::Context;
 use crate::inventory::Inventory;
 use crate::model::problem::RehearsalCause;
@@ -29,15 +31,24 @@ pub(crate) fn run(
     let stage = Progress::Phase(Stage::Rehearsing, surveyed.matched.len());
     context.progress.notice(stage);
     let compared = compare(&mut surveyed, Depth::Creation)?.pods;
-    let lost = surveyed.matched.iter().zip(&compared);
-    let lost: Vec<PodId> = lost
-        .filter(|(_, one)| matches!(one.verdict, PodVerdict::Lost(_) | PodVerdict::Unknown(_)))
-        .map(|(matched, _)| matched.info.id.clone())
+    let weights: BTreeMap<PodId, Severity> = surveyed
+        .matched
+        .iter()
+        .zip(&compared)
+        .filter(|(_, one)| !matches!(one.verdict, PodVerdict::Lost(_) | PodVerdict::Unknown(_)))
+        .filter(|(matched, _)| !left_out.has(&matched.info.id))
+        .map(|(matched, one)| {
+            // What no restore could bring back is told already.
+            let is_whole = one.unsupported.is_empty();
+            let severity = if is_whole {
+                Severity::Error
+            } else {
+                Severity::Info
+            };
+            (matched.info.id.clone(), severity)
+        })
         .collect();
-    let weight = |id: &PodId| {
-        let is_chosen = !lost.contains(id) && !left_out.has(id);
-        is_chosen.then_some(Severity::Error)
-    };
+    let weight = |id: &PodId| weights.get(id).copied();
     rehearsal::rehearse(&mut surveyed, &weight).map_err(|error| {
         let error = error.to_string();
         RehearsalCause::Failed { error }.error("host").into()

@@ -220,3 +220,26 @@ fn two_windows_one_after_the_other_have_a_record_each() {
         );
     }
 }
+
+#[test]
+fn a_window_rehearses_its_snapshot_before_command_and_says_what_came_of_it() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    scene
+        .upgrade("--rehearse", &scene.script("reload", &scene.loading()))
+        .exits(0);
+    let record = scene.record();
+    let figures = &record["rehearsal"];
+    assert_eq!(figures["pods"], figures["identical"], "{record}");
+    assert_eq!(figures["pods"], scene.pods.len(), "{record}");
+    let report = scene.netfix("report").exits(0);
+    assert!(
+        report.out.contains("come back identical"),
+        "{}",
+        report.transcript()
+    );
+    assert!(
+        scene.log_of(&record).contains("rehearsed the host and "),
+        "{record}"
+    );
+}
