@@ -225,9 +225,7 @@ fn two_windows_one_after_the_other_have_a_record_each() {
 fn a_window_rehearses_its_snapshot_before_command_and_says_what_came_of_it() {
     let node = Node::new();
     let scene = Scene::new(&node);
-    scene
-        .upgrade("--rehearse", &scene.script("reload", &scene.loading()))
-        .exits(0);
+    scene.upgrade("--rehearse", &scene.reload()).exits(0);
     let record = scene.record();
     let figures = &record["rehearsal"];
     assert_eq!(figures["pods"], figures["identical"], "{record}");
