@@ -28,7 +28,8 @@ pub(crate) fn steps(
     let (mut recorded, mut lost, mut superfluous) = (Vec::new(), Vec::new(), Vec::new());
     let requested = to_request(wanted);
     for address in in_adding_order(wanted.addresses.iter()) {
-        let Some(dev) = name_now(&address.dev) else {
+        let dev_then = &address.dev;
+        let Some(dev) = name_now(dev_then) else {
             continue;
         };
         let is_requested = requested.contains(&address.dev) && address.is_plain_link_local();
@@ -61,6 +62,7 @@ pub(crate) fn steps(
                 lost.push(address.dev);
             }
             (Maker::Kernel, Some(now)) => {
+                lost.extend(in_its_place(now, dev_then, wanted, observed, plan));
                 plan.extend(connected_route(&address, now));
                 let route = address.connected_route().filter(|_| address.without_route);
                 superfluous.extend(route.filter(|_| !now.without_route));
@@ -72,6 +74,23 @@ pub(crate) fn steps(
     superfluous.extend(own_addresses(&recorded, &present, observed.state, plan));
     neighbours(wanted, observed.state, name_now, plan);
     superfluous
+}
+
+/// Puts the address of a secret in its place on a link that this run made; returns the link if the kernel is to make it anew.
+fn in_its_place(
+    secret: &Address,
+    then: &IfName,
+    wanted: &NetState,
+    observed: Observed<'_>,
+    plan: &mut Plan,
+) -> Option<IfName> {
+    if !secret.is_of_secret() || !observed.made.contains(&secret.dev) {
+        return None;
+    }
+    let step = order::around_secret(secret, then, wanted, observed.state)?;
+    let is_made_anew = step.added.is_empty();
+    plan.push(NetlinkStep::Rewrite(Box::new(step)));
+    is_made_anew.then(|| secret.dev.clone())
 }
 
 /// The links whose link-local address of the kernel is added by request too: those with several, of which the kernel uses the last,

@@ -374,7 +374,7 @@ impl<'a> HostPlanner<'a> {
             .filter(|nexthop| nexthop.group.iter().any(|hop| ids.contains(&hop.id)))
             .cloned();
         let nexthops = routes::nexthops(hops.into_iter().chain(groups), &state.nexthops);
-        routes::steps(routes, &state.routes, nexthops, age, plan);
+        routes::steps(routes, state, nexthops, age, plan);
         plan.extend(superfluous.into_iter().map(NetlinkStep::DeleteRoute));
     }
 }

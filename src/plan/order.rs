@@ -56,6 +56,62 @@ pub(super) fn of_addresses(recorded: &[Address], now: &NetState) -> BTreeMap<IfN
     steps
 }
 
+/// What puts the present address of a `secret`, which only the kernel makes, in its place among the link-local ones of its link,
+/// which was `then`: those behind it are written anew, or it is deleted alone, to be made again behind those before it.
+pub(super) fn around_secret(
+    secret: &Address,
+    then: &IfName,
+    wanted: &NetState,
+    now: &NetState,
+) -> Option<Rewrite> {
+    let (earlier, later) = beside(secret, then, wanted)?;
+    let (before, behind) = beside(secret, &secret.dev, now)?;
+    let known = identities(earlier);
+    if behind.iter().any(|one| known.contains(&one.identity())) {
+        return Some(Rewrite {
+            gone: vec![OrderedObject::Address(secret.clone())],
+            added: Vec::new(),
+        });
+    }
+    let known = identities(later.iter().copied());
+    if !before.iter().any(|one| known.contains(&one.identity())) {
+        return None;
+    }
+    let present: HashMap<Identity, &Address> = before
+        .into_iter()
+        .chain(behind)
+        .map(|now| (now.identity(), now))
+        .collect();
+    let again = later
+        .iter()
+        .filter_map(|then| present.get(&then.identity()));
+    let again: Vec<OrderedObject> = again
+        .map(|now| OrderedObject::Address((*now).clone()))
+        .collect();
+    Some(Rewrite {
+        gone: again.clone(),
+        added: again,
+    })
+}
+
+/// The addresses of a link and a scope that were added before this one and behind it.
+fn beside<'a>(
+    secret: &Address,
+    dev: &IfName,
+    state: &'a NetState,
+) -> Option<(Vec<&'a Address>, Vec<&'a Address>)> {
+    let of_scope = state
+        .addresses
+        .iter()
+        .filter(|one| one.dev == *dev && one.local.is_ipv6() && one.scope == secret.scope);
+    let mut before: Vec<&Address> = in_adding_order(of_scope).collect();
+    let mut all = before.iter();
+    let place = all.position(|one| one.identity() == secret.identity())?;
+    let behind = before.split_off(place + 1);
+    before.pop();
+    Some((before, behind))
+}
+
 /// The addresses of one link, in the order of adding.
 struct OnLink<'a> {
     recorded: Vec<&'a Address>,

@@ -286,7 +286,7 @@ impl<'a> PodPlanner<'a> {
             .filter(|nexthop| nexthop.dev.as_ref().is_none_or(is_settled))
             .cloned();
         let nexthops = routes::nexthops(nexthops, &now.nexthops);
-        routes::steps(routes, &now.routes, nexthops, age, plan);
+        routes::steps(routes, now, nexthops, age, plan);
         routes::rules(&wanted.rules, &now.rules, plan);
         plan.extend(superfluous.into_iter().map(NetlinkStep::DeleteRoute));
         let lost = surplus::beyond(&wanted.unsupported, &now.unsupported);

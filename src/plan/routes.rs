@@ -7,7 +7,7 @@ use super::order;
 use crate::model::net::route::Position;
 use crate::model::net::route::own::{self, OwnRoutes};
 use crate::model::problem::PlanCause;
-use crate::model::{NetState, Nexthop, Route, Rule};
+use crate::model::{IfName, NetState, Nexthop, Route, Rule};
 use crate::plan::{NetlinkStep, OrderedObject, Plan, Rewrite};
 
 /// The steps for nexthop objects, hops before groups: those that are missing, and those that lost a member or an attribute.
@@ -45,38 +45,78 @@ pub(crate) fn recorded(
     routes.collect()
 }
 
+/// Leaves the objects to which the kernel gives no place without carrier, and the routes to these, for later.
+fn leave_for_carrier(
+    wanted: &mut Vec<(Route, bool)>,
+    nexthops: &mut Vec<NetlinkStep>,
+    now: &NetState,
+    plan: &mut Plan,
+) {
+    let without_carrier = |dev: &IfName| {
+        let flags = now.link(dev).map(|link| link.flags);
+        flags.is_some_and(|flags| flags.up && !flags.carrier)
+    };
+    let mut missing = HashSet::new();
+    nexthops.retain(|step| {
+        let (NetlinkStep::AddNexthop(nexthop) | NetlinkStep::ChangeNexthop(nexthop)) = step else {
+            return true;
+        };
+        let has_missing = nexthop.group.iter().any(|hop| missing.contains(&hop.id));
+        let waits = has_missing || nexthop.dev.as_ref().is_some_and(without_carrier);
+        if waits {
+            plan.later.push(step.clone().into());
+            if matches!(step, NetlinkStep::AddNexthop(_)) {
+                missing.insert(nexthop.id);
+            }
+        }
+        !waits
+    });
+    wanted.retain(|(route, _)| {
+        let waits = route.nexthop().is_some_and(|id| missing.contains(&id));
+        if waits {
+            let (route, position) = (route.clone(), Position::Last);
+            let step = NetlinkStep::AddRoute { route, position };
+            plan.later.push(step.into());
+        }
+        !waits
+    });
+}
+
 /// The steps for routes, with those for `nexthops` before the first that may need one; `age` in seconds since the checkpoint
 /// was written.
 ///
 /// Those that `come` with addresses are only put in order once they are there.
 pub(crate) fn steps(
-    wanted: Vec<(Route, bool)>,
-    observed: &[Route],
-    nexthops: Vec<NetlinkStep>,
+    mut wanted: Vec<(Route, bool)>,
+    now: &NetState,
+    mut nexthops: Vec<NetlinkStep>,
     age: u32,
     plan: &mut Plan,
 ) {
+    leave_for_carrier(&mut wanted, &mut nexthops, now, plan);
+    let observed = &now.routes;
     let present: HashSet<&Route> = observed.iter().collect();
     let mut awaited = HashSet::new();
-    let wanted = wanted.into_iter().filter_map(|(route, comes)| {
-        let is_awaited = comes && !present.contains(&route);
+    wanted.retain(|(route, comes)| {
+        let is_awaited = *comes && !present.contains(route);
         if is_awaited {
             awaited.insert(route.place());
         }
-        (!is_awaited).then_some(route)
+        !is_awaited
     });
-    let wanted: Vec<Route> = wanted.collect();
+    // Some come only with carrier.
+    plan.is_unsettled |= !awaited.is_empty();
+    let wanted = wanted.into_iter().map(|(route, _)| route);
     let passing = observed.iter().filter(|now| now.expires().is_some());
     let passing: HashSet<&Route> = passing.collect();
     let wanted: Vec<Route> = wanted
-        .into_iter()
         .filter_map(|route| match passing.get(&route) {
             // The kernel knows what is left.
             Some(now) => Some((*now).clone()),
             None => aged(route, age, plan),
         })
         .collect();
-    if wanted == observed && nexthops.is_empty() {
+    if wanted == *observed && nexthops.is_empty() {
         return;
     }
     let mut places: HashMap<_, (Vec<&Route>, Vec<&Route>)> = HashMap::new();

@@ -12,6 +12,7 @@ use super::request;
 use crate::kernel::conf::{sysctl, sysfs};
 use crate::kernel::link::multicast;
 use crate::kernel::{Errno, Error, Request, Socket, link};
+use crate::model::net::address::Maker;
 use crate::model::problem::{ClaimHolder, RestoreCause};
 use crate::model::{IfName, Indexed, Link, Mac, NetState, Parent, Problem};
 
@@ -154,6 +155,8 @@ fn result_of(
         ],
         NetlinkStep::DeleteRoute(_) => &[Errno::ESRCH],
         NetlinkStep::AddGroup { .. } => &[Errno::EEXIST],
+        // The kernel has added it meanwhile.
+        NetlinkStep::AddAddress(address) if address.maker == Maker::Kernel => &[Errno::EEXIST],
         _ => &[],
     };
     let mut failed = results.filter_map(Result::err);
@@ -217,7 +220,7 @@ impl Runner<'_> {
         if !self.settings.is_empty() {
             self.flush();
         }
-        match request::of(&step, self.is_in_earnest, |name| self.index(name)) {
+        match self.requests(&step) {
             Ok(requests) => {
                 self.learn_name(&step);
                 self.pending.push((step, requests.len()));
@@ -286,11 +289,43 @@ impl Runner<'_> {
 
     /// Tries another way to carry out a step that the kernel refused with `errno`.
     fn around(&mut self, step: &NetlinkStep, errno: Errno) -> Result<(), Errno> {
-        let Some(detour) = detour::of(step, errno, self.state, |name| self.index(name)) else {
+        let own = request::of(step, self.is_in_earnest, |name| self.index(name))?;
+        let Some(detour) = self.detour(step, errno) else {
             return Err(errno);
         };
-        let results = self.socket.run(&detour.requests).map_err(|_| errno)?;
-        results.get(detour.which).copied().unwrap_or(Err(errno))
+        let (before, count) = (detour.before(), own.len());
+        let results = self.socket.run(&detour.around(own)).map_err(|_| errno)?;
+        result_of(step, results.into_iter().skip(before).take(count))
+    }
+
+    fn detour(&self, step: &NetlinkStep, errno: Errno) -> Option<detour::Detour> {
+        detour::of(step, errno, self.state, |name| self.index(name))
+    }
+
+    /// The requests of a step. Routes that it deletes and adds again are tried before: what the kernel would not accept again stays.
+    fn requests(&mut self, step: &NetlinkStep) -> Result<Vec<Request>, Errno> {
+        let own = request::of(step, self.is_in_earnest, |name| self.index(name))?;
+        let trials = |runner: &Self| request::trials(step, |name| runner.index(name));
+        if trials(self)?.is_empty() {
+            return Ok(own);
+        }
+        self.flush();
+        let Some(errno) = self.refusal(&trials(self)?) else {
+            return Ok(own);
+        };
+        let detour = || self.detour(step, errno).ok_or(errno);
+        let (first, second) = (detour()?, detour()?);
+        let tried = first.around(trials(self)?);
+        self.refusal(&tried)
+            .map_or_else(|| Ok(second.around(own)), Err)
+    }
+
+    /// Why the kernel would not accept one of these routes, which are there.
+    fn refusal(&mut self, trials: &[Request]) -> Option<Errno> {
+        // Without an answer the requests themselves fail.
+        let results = self.socket.run(trials).unwrap_or_default();
+        let mut refused = results.into_iter().filter_map(Result::err);
+        refused.find(|errno| *errno != Errno::EEXIST)
     }
 
     /// Creates a link on one of the same namespace, and learns its index.

@@ -66,6 +66,21 @@ fn rewritten(
     Ok(requests)
 }
 
+/// The routes that a step deletes and adds again, each as a request that the kernel refuses because it is there, but not before it
+/// has checked everything else.
+pub(crate) fn trials(
+    step: &NetlinkStep,
+    at: impl Fn(&IfName) -> Result<u32, Errno>,
+) -> Result<Vec<Request>, Errno> {
+    let NetlinkStep::Rewrite(rewrite) = step else {
+        return Ok(Vec::new());
+    };
+    let routes = rewrite.gone.iter().filter_map(OrderedObject::route);
+    routes
+        .map(|route| route::add(route, Position::Only, &at))
+        .collect()
+}
+
 /// Whether `gone` is the IPv6 address `added`, and duplicate address detection has found no other owner.
 fn is_usable(gone: &OrderedObject, added: &Address) -> bool {
     matches!(gone, OrderedObject::Address(gone) if gone.local == added.local

@@ -146,6 +146,13 @@ pub enum OrderedObject {
 }
 
 impl OrderedObject {
+    pub(crate) fn route(&self) -> Option<&Route> {
+        match self {
+            Self::Route(route) => Some(route),
+            Self::Address(_) | Self::Rule(_) => None,
+        }
+    }
+
     /// The interfaces that it is on.
     fn devs(&self) -> Vec<&IfName> {
         match self {

@@ -1,14 +1,16 @@
 //! Ways around what the kernel refuses although it was there before.
 
+use std::collections::HashSet;
 use std::net::IpAddr;
 
+use ipnet::IpNet;
+
 use crate::kernel::route::rule;
-use crate::kernel::{Errno, Request, address};
+use crate::kernel::{Errno, Request, address, route};
 use crate::model::net::address::MCAUTOJOIN;
-use crate::model::net::route::TABLE_MAIN;
-use crate::model::{Address, Bytes, IfName, Link, NetState, Rule};
-use crate::plan::NetlinkStep;
-use crate::restore::request;
+use crate::model::net::route::{Position, RouteOf, SCOPE_LINK, TABLE_MAIN};
+use crate::model::{Address, Bytes, IfName, Link, NetState, Route, Rule};
+use crate::plan::{NetlinkStep, OrderedObject};
 
 /// Another way to carry out a step that the kernel refused with `errno`, if there is one.
 pub(in crate::restore) fn of(
@@ -28,21 +30,38 @@ pub(in crate::restore) fn of(
             .zip(nexthop.dev.as_ref())
             .into_iter()
             .collect(),
+        NetlinkStep::Rewrite(rewrite) => {
+            let routes = rewrite.added.iter().filter_map(OrderedObject::route);
+            routes.flat_map(Route::gateways).collect()
+        }
         _ => return None,
     };
     let is_of_gateway = matches!(
         errno,
         Errno::EACCES | Errno::EHOSTUNREACH | Errno::EINVAL | Errno::ENETUNREACH | Errno::ESRCH
     );
-    let own = request::of(step, true, at).ok().filter(|_| is_of_gateway)?;
-    through_rules(own, &gateways, state)
+    is_of_gateway.then(|| through_rules(&gateways, state, &at))?
 }
 
-/// Requests that are sent at once.
+/// What is sent with the requests of a step at once.
 pub(in crate::restore) struct Detour {
-    pub requests: Vec<Request>,
-    /// The number of the one that carries out the step.
-    pub which: usize,
+    before: Vec<Request>,
+    after: Vec<Request>,
+}
+
+impl Detour {
+    /// All requests, with those of the step.
+    pub(in crate::restore) fn around(self, own: Vec<Request>) -> Vec<Request> {
+        let mut all = self.before;
+        all.extend(own);
+        all.extend(self.after);
+        all
+    }
+
+    /// The number of requests before those of the step.
+    pub(in crate::restore) fn before(&self) -> usize {
+        self.before.len()
+    }
 }
 
 /// The kernel's own socket keeps the membership of a deleted link (`ip_mc_autojoin_config`, net/ipv4/devinet.c), and refuses
@@ -53,12 +72,8 @@ fn autojoin(address: &Address, index: u32) -> Detour {
         ..address.clone()
     };
     Detour {
-        requests: vec![
-            address::add(index, &without),
-            address::del(index, &without),
-            address::add(index, address),
-        ],
-        which: 2,
+        before: vec![address::add(index, &without), address::del(index, &without)],
+        after: Vec::new(),
     }
 }
 
@@ -66,50 +81,72 @@ fn autojoin(address: &Address, index: u32) -> Detour {
 /// that were added after the route may lead elsewhere. For one send, a rule before all others leads what is bound to the
 /// interface to the gateway.
 fn through_rules(
-    mut own: Vec<Request>,
     gateways: &[(IpAddr, &IfName)],
     state: &NetState,
+    at: &impl Fn(&IfName) -> Result<u32, Errno>,
 ) -> Option<Detour> {
-    if gateways.is_empty() || own.len() != 1 {
-        return None;
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    for (gateway, dev) in gateways {
+        let (rule, direct) = towards(*gateway, dev, state);
+        if let Some(direct) = direct {
+            before.push(route::add(&direct, Position::Last, at).ok()?);
+            after.push(route::del(&direct, at).ok()?);
+        }
+        before.push(rule::add(&rule));
+        after.push(rule::del(&rule));
     }
-    let rules: Vec<Rule> = gateways
-        .iter()
-        .map(|(gateway, dev)| towards(*gateway, dev, state))
-        .collect();
-    let mut requests: Vec<Request> = rules.iter().map(rule::add).collect();
-    requests.append(&mut own);
-    requests.extend(rules.iter().map(rule::del));
-    Some(Detour {
-        requests,
-        which: rules.len(),
-    })
+    (!before.is_empty()).then_some(Detour { before, after })
 }
 
-/// The rule that finds the direct route to the gateway, in whichever table that is: a port's of a VRF is in that of the VRF.
-fn towards(gateway: IpAddr, dev: &IfName, state: &NetState) -> Rule {
+/// The rule that finds a direct route to the gateway, and that route in a table of its own: another table may have none, or one for
+/// other packets alone. A port of a VRF has those of the VRF.
+fn towards(gateway: IpAddr, dev: &IfName, state: &NetState) -> (Rule, Option<Route>) {
     const TO_TABLE: u8 = 1;
-    let length = if gateway.is_ipv4() { 32 } else { 128 };
+    let alone = IpNet::from(gateway);
     let rule = Rule {
         ipv6: gateway.is_ipv6(),
-        to: Some((gateway, length)),
+        to: Some((gateway, alone.prefix_len())),
         action: TO_TABLE,
         ..Rule::default()
     };
     let master = state.link(dev).and_then(|link| link.master.as_ref());
     if master.is_some_and(|name| state.link(name).is_some_and(Link::is_vrf)) {
-        return Rule {
+        let rule = Rule {
             l3mdev: true,
             ..rule
         };
+        return (rule, None);
     }
-    let mut routes = state.routes.iter();
-    let direct = routes.find_map(|route| route.direct_table(dev, gateway));
-    Rule {
+    let table = spare_table(state);
+    let rule = Rule {
         oif: Some(Bytes::from(dev.as_bytes().to_vec())),
-        table: direct.unwrap_or(TABLE_MAIN),
+        table,
         ..rule
+    };
+    (rule, Some(direct_route(alone, dev, table)))
+}
+
+fn direct_route(to: IpNet, dev: &IfName, table: u32) -> Route {
+    match to {
+        IpNet::V4(to) => Route::V4(RouteOf {
+            table,
+            scope: SCOPE_LINK,
+            ..RouteOf::plain(to, dev)
+        }),
+        IpNet::V6(to) => Route::V6(RouteOf {
+            table,
+            ..RouteOf::plain(to, dev)
+        }),
     }
+}
+
+/// A table without routes.
+fn spare_table(state: &NetState) -> u32 {
+    let used: HashSet<u32> = state.routes.iter().map(|route| route.nature().1).collect();
+    let mut tables = (TABLE_MAIN..u32::MAX).rev();
+    tables
+        .find(|table| !used.contains(table))
+        .unwrap_or(TABLE_MAIN)
 }
 
 /// Whether the kernel refused a link because one of this state has its name or index. Before Linux 6.15 it says `EINVAL` where that

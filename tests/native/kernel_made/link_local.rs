@@ -25,7 +25,7 @@ fn several_link_local_addresses_keep_their_order_when_carrier_comes_late() {
     let pod = several(&node, &OTHERS);
     let before = pod.capture();
     node.snapshot();
-    restore_with_late_carrier(&node, || pod.has_eth0());
+    restore_with_late_carrier(&node, "", || pod.has_eth0());
     pod.assert_same_as(&before);
     assert_settled(&node);
 }
@@ -100,4 +100,17 @@ fn an_address_that_the_recorded_mode_would_not_make_is_named() {
     pod.ns.set_sysctl("ipv6/conf/eth0/addr_gen_mode", "0");
     let diff = node.netfix_json("diff");
     diff.names("surplus", pod.name(), &["fe80::ff:fe88:1"]);
+}
+
+#[test]
+fn the_address_of_a_secret_keeps_its_place_between_others() {
+    let node = Node::new();
+    let pod = node.pod("web");
+    pod.macvlan("mode bridge", "");
+    pod.ns
+        .set_sysctl("ipv6/conf/eth0/stable_secret", "2001:db8::b13");
+    pod.ip("addr add fe80::5/64 dev eth0");
+    pod.up_with_address();
+    pod.ip("addr add fe80::4/10 dev eth0");
+    node.assert_all_survive_a_loss(&[pod]);
 }

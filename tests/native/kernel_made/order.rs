@@ -1,6 +1,6 @@
 //! The order of routes that come with addresses, among several links: the kernel uses the first.
 
-use super::assert_settled;
+use super::{assert_settled, has_address, restore_with_late_carrier};
 use crate::common::{Node, Pod, namespace::Namespace};
 
 /// The second NIC, on a wire of its own.
@@ -117,5 +117,69 @@ fn connected_routes_of_the_hosts_links_keep_their_order() {
     assert!(pod.has_eth0());
     assert_eq!(of_host(), before);
     node.assert_same_as(&state);
+    assert_settled(&node);
+}
+
+/// Routes of one place, of which the first is made anew with its link and must come before the other, which is not lost.
+fn shared_place<'p>(pod: &'p Pod<'_>, second: &str) -> impl Fn() -> String + use<'p> {
+    for line in [
+        "addr add 10.99.0.5/24 dev net1",
+        "route append 172.17.0.0/16 via 10.88.0.4 dev eth0",
+        &format!("route append 172.17.0.0/16 {second}"),
+    ] {
+        pod.ip(line);
+    }
+    move || pod.ip("route show 172.17.0.0/16")
+}
+
+#[test]
+fn routes_that_rules_would_forbid_now_are_put_in_order() {
+    for rule in ["prohibit", "unreachable", "blackhole"] {
+        let node = Node::new();
+        second_nic(&node);
+        let pod = node.pod("web").simple();
+        net1(&node, &pod);
+        let routes = shared_place(&pod, "dev net1");
+        pod.ip(&format!("rule add pref 102 not fwmark 9 {rule}"));
+        let (state, before) = (pod.capture(), routes());
+        node.snapshot();
+        node.lose_and_reload();
+        node.restore();
+        assert_eq!(routes(), before, "{rule}");
+        pod.assert_same_as(&state);
+        assert_settled(&node);
+    }
+}
+
+#[test]
+fn a_route_whose_gateway_has_no_direct_route_any_more_is_put_in_order() {
+    let node = Node::new();
+    second_nic(&node);
+    let pod = node.pod("web").simple();
+    net1(&node, &pod);
+    let routes = shared_place(&pod, "via 10.99.0.1 dev net1");
+    pod.ip("route del 10.99.0.0/24 dev net1");
+    let (state, before) = (pod.capture(), routes());
+    node.snapshot();
+    node.lose_and_reload();
+    node.restore();
+    assert_eq!(routes(), before);
+    pod.assert_same_as(&state);
+    assert_settled(&node);
+}
+
+#[test]
+fn routes_that_come_with_late_carrier_are_put_in_order() {
+    let node = Node::new();
+    let pod = with_two_links(&node);
+    // Nothing else of it waits for carrier.
+    pod.ip("link set eth0 addrgenmode none");
+    pod.ip("-6 addr flush dev eth0");
+    let groups = || pod.ip("-6 route show table local type multicast");
+    let (state, before) = (pod.capture(), groups());
+    node.snapshot();
+    restore_with_late_carrier(&node, "--no-conflict-probe", || has_address(&pod));
+    assert_eq!(groups(), before);
+    pod.assert_same_as(&state);
     assert_settled(&node);
 }

@@ -41,7 +41,7 @@ fn a_link_that_is_held_down_stays_so_when_its_nic_gets_carrier() {
     assert!(wait_until(Duration::from_secs(5), is_down));
     let before = pod.capture();
     node.snapshot();
-    restore_with_late_carrier(&node, || pod.has_eth0());
+    restore_with_late_carrier(&node, "", || pod.has_eth0());
     pod.assert_same_as(&before);
     // A flap of the NIC does the same.
     node.ns.ip("link set eth0 down");

@@ -216,13 +216,6 @@ impl Route {
         }
     }
 
-    /// Its table, if it leads directly to `target` over that interface.
-    pub(crate) fn direct_table(&self, dev: &IfName, target: IpAddr) -> Option<u32> {
-        let (dst, _, table, ..) = self.place();
-        let is_direct = self.hops().contains(&(None, Some(dev)));
-        (is_direct && dst.contains(&target)).then_some(table)
-    }
-
     /// Whether `self` is `whole` with other attributes, or without some of its hops: in the same place, and over no other hop.
     pub(crate) fn is_version_of(&self, whole: &Self) -> bool {
         let (mine, all) = (self.hops(), whole.hops());
