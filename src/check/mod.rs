@@ -1,29 +1,28 @@
 //! Could every running pod be restored now? Changes nothing.
 
+mod facts;
 mod node;
 mod pods;
+mod rehearse;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::thread;
 use std::time::{Duration, Instant};
 
+pub(crate) use self::facts::{CheckState, CheckedPod, Readiness, lost_words};
 pub(crate) use self::pods::drift;
 use crate::inventory::sockets::{self, Suspects};
 use crate::inventory::{Inventory, functions, nics, no_match};
 use crate::kernel::events::LATE_LINKWATCH;
 use crate::matching::Selection;
 use crate::matching::at_risk::{self, PodDrivers};
-use crate::model::problem::{Cause, CheckCause, RehearsalCause};
-use crate::model::{
-    Code, IfName, LossCause, NodeIdentity, PodId, PodInfo, PodSummary, Problem, Severity,
-};
+use crate::model::{IfName, PodId, PodInfo, Problem};
 use crate::plan::{Plan, PodVerdict};
 use crate::progress::{Listener, Progress, Stage};
 use crate::records::fallback::FallbackRequest;
 use crate::records::stored::{last_success, load, shown};
 use crate::records::survey::{Surveyed, survey};
 use crate::refusal::Refusal;
-use crate::rehearsal::{self, Rehearsed};
 use crate::restore::compare::{Compared, Comparison, Depth, compare};
 use crate::runtime;
 use crate::snapshot::SECOND_LOOK;
@@ -41,92 +40,6 @@ pub(crate) struct Check<'a> {
     pub devices: &'a [IfName],
     /// Whether the restore is rehearsed.
     pub rehearse: bool,
-}
-
-/// What a check found.
-#[derive(Debug)]
-pub(crate) struct Readiness {
-    pub node: NodeIdentity,
-    /// When the host's state was recorded (RFC 3339).
-    pub recorded: Option<String>,
-    /// What a restore would do on the host.
-    pub host: Vec<String>,
-    /// Running pods that have or need a checkpoint, sorted by id.
-    pub pods: Vec<CheckedPod>,
-    /// The number of running pods that need none.
-    pub empty: usize,
-    /// Running pods that the loss of these devices would not affect.
-    pub left_out: Vec<PodInfo>,
-    /// Age in seconds of the oldest checkpoint of a running pod, since a snapshot last found it true.
-    pub oldest_age: Option<u64>,
-    /// When the last snapshot of all pods was completed in this boot (RFC 3339).
-    pub last_success: Option<String>,
-    /// What the rehearsal found, where there was one.
-    pub rehearsed: Option<Rehearsed>,
-    pub problems: Vec<Problem>,
-}
-
-impl Readiness {
-    /// Removes the findings of what a window takes from pods and host and brings back, and returns the number of lost pods. The
-    /// pods keep their state.
-    pub(crate) fn excuse_window(&mut self) -> usize {
-        self.problems
-            .retain(|problem| !problem.code().is_of_a_window());
-        self.pods.iter().filter(|one| one.lost.is_some()).count()
-    }
-
-    fn has_degraded(&self) -> bool {
-        let mut pods = self.pods.iter();
-        pods.any(|one| one.state == CheckState::Degraded)
-    }
-}
-
-/// What a check found of one pod.
-#[derive(Debug)]
-pub(crate) struct CheckedPod {
-    pub pod: PodSummary,
-    pub state: CheckState,
-    /// The word for what it has lost, one of [`lost_words`].
-    pub lost: Option<&'static str>,
-    /// What a restore would do in it.
-    pub steps: Vec<String>,
-}
-
-impl CheckedPod {
-    fn new(pod: PodSummary, state: CheckState) -> Self {
-        Self {
-            pod,
-            state,
-            lost: None,
-            steps: Vec::new(),
-        }
-    }
-}
-
-/// A pod without an interface and without a record that can be used has lost what is not known.
-pub(crate) const NO_CHECKPOINT: &str = "no-checkpoint";
-
-/// The words for what a pod may have lost.
-pub(crate) fn lost_words() -> impl Iterator<Item = &'static str> {
-    LossCause::WORDS.iter().copied().chain([NO_CHECKPOINT])
-}
-
-/// Whether a running pod could be restored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum CheckState {
-    /// Its checkpoint is fresh, and the pod has what it describes.
-    InSync,
-    /// No snapshot found its checkpoint true lately.
-    Stale,
-    /// Something differs from the checkpoint.
-    Drifted,
-    /// It has lost a link.
-    Degraded,
-    /// It has interfaces, and was created after the last snapshot, which is not old.
-    New,
-    NoCheckpoint,
-    /// It could not be read, or its checkpoint cannot be used.
-    Failed,
 }
 
 /// Checks, and once more where a finding may be gone a moment later: a pod that is being deleted loses its interfaces
@@ -167,7 +80,7 @@ pub(crate) fn run_with(
         };
         if !may_pass {
             if check.rehearse {
-                rehearse(&mut checked, &mut surveyed, progress);
+                rehearse::rehearse(&mut checked, &mut surveyed, progress);
             }
             return Ok(checked);
         }
@@ -254,55 +167,6 @@ fn examine(
         problems,
     };
     Ok((readiness, passing, surveyed))
-}
-
-/// Rehearses the restore of the pods that have what their checkpoints describe. One that has more, or something else, comes back as
-/// recorded: that is known, and no error.
-fn rehearse(checked: &mut Readiness, surveyed: &mut Surveyed, progress: &mut dyn Listener) {
-    progress.notice(Progress::Phase(Stage::Rehearsing, surveyed.matched.len()));
-    let weights: BTreeMap<&PodId, Severity> = checked
-        .pods
-        .iter()
-        .filter_map(|one| {
-            let weight = match one.state {
-                CheckState::InSync | CheckState::Stale => Severity::Error,
-                CheckState::Drifted | CheckState::New => Severity::Warning,
-                CheckState::Degraded | CheckState::NoCheckpoint | CheckState::Failed => {
-                    return None;
-                }
-            };
-            let id = &one.pod.info.id;
-            let is_unrecorded = |problem: &Problem| {
-                matches!(*problem.cause, Cause::Check(CheckCause::Unrecorded { .. }))
-                    && problem.pod.as_ref() == Some(id)
-            };
-            // What no restore could bring back is told already.
-            let is_unsupported = |problem: &Problem| {
-                problem.code() == Code::Unsupported && problem.pod.as_ref() == Some(id)
-            };
-            let mut problems = checked.problems.iter();
-            let weight = if problems.clone().any(is_unsupported) {
-                Severity::Info
-            } else if problems.any(is_unrecorded) {
-                Severity::Warning
-            } else {
-                weight
-            };
-            Some((id, weight))
-        })
-        .collect();
-    let rehearsed = rehearsal::rehearse(surveyed, &|id| weights.get(id).copied());
-    match rehearsed {
-        Ok(mut rehearsed) => {
-            checked.problems.append(&mut rehearsed.problems);
-            checked.rehearsed = Some(rehearsed);
-        }
-        Err(error) => {
-            let error = error.to_string();
-            let cause = RehearsalCause::Failed { error };
-            checked.problems.push(cause.error("host"));
-        }
-    }
 }
 
 /// The pods beside their records, and the problems of that and of the node.

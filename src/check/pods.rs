@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{CheckState, CheckedPod, NO_CHECKPOINT};
+use super::facts::{CheckState, CheckedPod, NO_CHECKPOINT};
 use crate::model::checkpoint::PastFiles;
 use crate::model::problem::{CheckCause, Object};
 use crate::model::{Loss, NodeState, PodId, PodSummary, Problem, Severity};

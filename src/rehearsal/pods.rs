@@ -57,25 +57,7 @@ pub(super) fn rehearse(
     let mut restored = restore_pods(records.collect(), &mut twin.host, &twin.links)?;
     rehearsed.restore += begin.elapsed();
     // Compare, and again a moment later where that may have changed.
-    let twin_host = &twin.host;
-    let mut found: Vec<Vec<Difference>> = restored.iter().map(|_| Vec::new()).collect();
-    let mut moment = SettlingTime::begin();
-    let mut open: Vec<usize> = (0..restored.len()).collect();
-    while !open.is_empty() {
-        let mut again: Vec<&mut RehearsedPod> = restored
-            .iter_mut()
-            .enumerate()
-            .filter_map(|(at, pod)| open.contains(&at).then_some(pod))
-            .collect();
-        let states = visit(&mut again, |pod| look(&mut pod.matched, twin_host));
-        for (at, looked) in open.iter().zip(states) {
-            found[*at] = differences(&seen[*at], looked.and_then(|looked| looked));
-        }
-        open.retain(|at| !found[*at].is_empty());
-        if !moment.goes_on() {
-            break;
-        }
-    }
+    let found = compare_all(&seen, &mut restored, &twin.host);
     for ((one, pod), found) in seen.iter().zip(restored).zip(found) {
         let (matched, severity) = &part[one.at];
         let left = pod.problems.iter().filter(|one| one.is_error());
@@ -92,6 +74,29 @@ pub(super) fn rehearse(
         rehearsed.add(Some(matched), severity, differences);
     }
     Ok(())
+}
+
+/// The differences between each pod and its twin, once nothing changes in that any more.
+fn compare_all(seen: &[Seen], restored: &mut [RehearsedPod], host: &Host) -> Vec<Vec<Difference>> {
+    let mut found: Vec<Vec<Difference>> = restored.iter().map(|_| Vec::new()).collect();
+    let mut moment = SettlingTime::begin();
+    let mut open: Vec<usize> = (0..restored.len()).collect();
+    while !open.is_empty() {
+        let mut again: Vec<&mut RehearsedPod> = restored
+            .iter_mut()
+            .enumerate()
+            .filter_map(|(at, pod)| open.contains(&at).then_some(pod))
+            .collect();
+        let states = visit(&mut again, |pod| look(&mut pod.matched, host));
+        for (at, looked) in open.iter().zip(states) {
+            found[*at] = differences(&seen[*at], looked.and_then(|looked| looked));
+        }
+        open.retain(|at| !found[*at].is_empty());
+        if !moment.goes_on() {
+            break;
+        }
+    }
+    found
 }
 
 /// The differences between a pod and its twin.

@@ -5,8 +5,9 @@
 pub(super) mod detour;
 mod functions;
 mod nic;
+mod take_back;
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use super::request;
 use crate::kernel::conf::{sysctl, sysfs};
@@ -14,12 +15,13 @@ use crate::kernel::link::multicast;
 use crate::kernel::{Errno, Error, Request, Socket, link};
 use crate::model::net::address::Maker;
 use crate::model::problem::{ClaimHolder, RestoreCause};
-use crate::model::{IfName, Indexed, Link, Mac, NetState, Parent, Problem};
+use crate::model::{IfName, Link, Mac, NetState, Parent, Problem};
 
 use crate::plan::{Change, NetlinkStep, NicStep, Plan, Step};
 use crate::restore::apply::detour::is_taken;
 use crate::restore::permit::Permit;
 pub(crate) use nic::outcomes;
+pub(crate) use take_back::take_back;
 
 /// A step that failed.
 #[derive(Debug)]
@@ -368,35 +370,4 @@ impl Runner<'_> {
             Err(error) => self.applied.failures.push(FailedStep { step, error }),
         }
     }
-}
-
-/// Removes the macvlans that this run created and that cannot go up, so that no link without traffic stays.
-///
-/// Returns the names of those that were removed.
-pub(crate) fn take_back(
-    _: Permit<'_>,
-    socket: &mut Socket,
-    state: &NetState,
-    failures: &[FailedStep],
-    created: &[IfName],
-) -> BTreeSet<IfName> {
-    let created: BTreeSet<&IfName> = created.iter().collect();
-    let taken_up = failures.iter().filter_map(FailedStep::takes_up);
-    let useless: Vec<&IfName> = taken_up.filter(|dev| created.contains(dev)).collect();
-    if useless.is_empty() {
-        return BTreeSet::new();
-    }
-    let state = Indexed::new(state);
-    let useless: Vec<&Link> = useless
-        .into_iter()
-        .filter_map(|dev| state.link(dev))
-        .filter(|link| link.kind.is_macvlan())
-        .collect();
-    let requests: Vec<_> = useless.iter().map(|link| link::del(link.index)).collect();
-    let results = socket.run(&requests).unwrap_or_default();
-    let gone = useless
-        .iter()
-        .zip(results)
-        .filter(|(_, result)| result.is_ok());
-    gone.map(|(link, _)| link.name.clone()).collect()
 }

@@ -233,9 +233,13 @@ fn every_single_loss_is_restored() {
                 let of_any = |dev: &str| line.starts_with(&format!("~ link {dev} index: 1"));
                 ["eth0", "eth1", "eth2"].into_iter().any(of_any) || line == "+ link eth1"
             };
-            let differs = after
-                .lines()
-                .filter(|line| !before.contains(line) && !is_new_device(line));
+            // The kernel makes it with its address, which this one does not: the native tests of kernel-made routes show it.
+            let is_connected = |line: &str| {
+                line.starts_with("- route ") && line.contains("\"protocol\":2,\"scope\":253")
+            };
+            let differs = after.lines().filter(|line| {
+                !before.contains(line) && !is_new_device(line) && !is_connected(line)
+            });
             let differs: Vec<&str> = differs.collect();
             if !differs.is_empty() {
                 let differs = differs.join("\n    ");
