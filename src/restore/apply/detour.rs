@@ -40,7 +40,24 @@ pub(in crate::restore) fn of(
         errno,
         Errno::EACCES | Errno::EHOSTUNREACH | Errno::EINVAL | Errno::ENETUNREACH | Errno::ESRCH
     );
-    is_of_gateway.then(|| through_rules(&gateways, state, &at))?
+    // A route that is put in order was there; another one may never have been.
+    let was_there = matches!(step, NetlinkStep::Rewrite(_));
+    let mut far = gateways
+        .iter()
+        .filter(|(gateway, dev)| !is_near(*gateway, dev, state));
+    let is_possible = is_of_gateway && (was_there || far.next().is_none());
+    is_possible.then(|| through_rules(&gateways, state, &at))?
+}
+
+/// Whether an address of the link is in a subnet with the gateway, or a route of any table leads to it directly.
+fn is_near(gateway: IpAddr, dev: &IfName, state: &NetState) -> bool {
+    let mut addresses = state.addresses.iter();
+    let mut routes = state.routes.iter();
+    addresses.any(|one| one.dev == *dev && one.subnet().is_some_and(|net| net.contains(&gateway)))
+        || routes.any(|route| {
+            let is_direct = route.gateways().is_empty() && route.devs().contains(&dev);
+            is_direct && route.destination().contains(&gateway)
+        })
 }
 
 /// What is sent with the requests of a step at once.
