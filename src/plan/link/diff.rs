@@ -121,15 +121,6 @@ fn follows_ports<T: Ord>(
     now.is_bridge() && lowest.is_none_or(|lowest| number(now) == Some(lowest))
 }
 
-fn is_held(wanted: &Link) -> bool {
-    wanted.protodown && !wanted.flags.carrier
-}
-
-/// Whether a link that was held down has carrier: with that of its lower link the kernel gives it carrier all the same.
-pub(super) fn is_raised(wanted: &Link, now: &Link) -> bool {
-    is_held(wanted) && now.flags.carrier
-}
-
 /// The steps for what is not the default; a default may be that of another driver.
 fn beyond_defaults(wanted: &Link, now: &Link, plan: &mut Plan) {
     let offload: Vec<_> = wanted
@@ -146,8 +137,10 @@ fn beyond_defaults(wanted: &Link, now: &Link, plan: &mut Plan) {
         let dev = now.name.clone();
         plan.push(Step::JoinGroups { dev, groups });
     }
-    plan.is_unsettled |= is_held(wanted);
-    if wanted.protodown && !now.protodown || is_raised(wanted, now) {
+    // With carrier on its lower link the kernel gives it carrier, although it is held down.
+    let is_held = wanted.protodown && !wanted.flags.carrier;
+    plan.is_unsettled |= is_held;
+    if wanted.protodown && !now.protodown || is_held && now.flags.carrier {
         plan.push(Step::set(&now.name, Change::ProtoDown));
     }
     if wanted.dormant && !now.dormant {

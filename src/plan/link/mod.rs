@@ -17,7 +17,7 @@ use super::traffic;
 use crate::model::net::link::Flags;
 use crate::model::net::link::sysfs::SysfsSettings;
 use crate::model::{Indexed, Link, NetState, Problem, Traffic};
-use crate::plan::{Change, HostLinks, NicMode, Observed, Plan, Step};
+use crate::plan::{HostLinks, NicMode, Observed, Plan};
 
 /// The links of one namespace as recorded and as they are now, with the plan from one to the other.
 pub(super) struct LinkPlanner<'a> {
@@ -110,11 +110,6 @@ impl<'a> LinkPlanner<'a> {
         }
         // Last, because the kernel uses most settings only when a link goes up.
         ipv6::up(wanted, now, state, plan);
-        if diff::is_raised(wanted, now) && self.observed.made.contains(&now.name) {
-            // With carrier the kernel has probed its IPv6 addresses, and added one. It forgets that with the link down.
-            let again = [Change::Down, Change::Up];
-            plan.extend(again.map(|change| Step::set(&now.name, change)));
-        }
         // A driver that is bound while the device is down gives the function a random MAC.
         if self.observed.nic.mode == NicMode::Restore {
             sriov::bind(wanted, now, state, present, plan);
