@@ -18,7 +18,7 @@ fn sixty_pods_under_a_small_limit_of_open_files_are_all_restored() {
     for files in [40, 64] {
         limited(&node, files, "snapshot")
             .exits(0)
-            .stdout_has(&["60 pods"]);
+            .stdout_has(&["60 selected pods"]);
         for pod in &pods {
             let stored = crate::common::kept::json(&node.stored_of(pod));
             let identity = &stored["netfix"]["identity"]["cookie"];
@@ -31,7 +31,7 @@ fn sixty_pods_under_a_small_limit_of_open_files_are_all_restored() {
         assert!(!pods.iter().any(Pod::has_eth0), "a pod kept its eth0");
         limited(&node, files, "plan")
             .exits(0)
-            .stdout_has(&["60 pods"]);
+            .stdout_has(&["60 selected pods"]);
         limited(&node, files, "restore")
             .exits(0)
             .stdout_has(&["60 selected pods restored"]);
