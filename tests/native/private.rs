@@ -44,7 +44,7 @@ fn assert_ignored(alone: &Alone, node: &Node) {
     let run = with(node, alone, "verify").exits(0);
     run.stdout_has(&["2 selected pods"]).lacks(&alone.path());
     let run = with(node, alone, "snapshot").exits(0);
-    run.stdout_has(&["2 pods"]).lacks(&alone.path());
+    run.stdout_has(&["2 selected pods"]).lacks(&alone.path());
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn a_pod_with_a_user_namespace_is_restored() {
     alone.ip("addr add 10.88.2.8/16 dev eth0");
     with(&node, &alone, "snapshot")
         .exits(0)
-        .stdout_has(&["1 pod"]);
+        .stdout_has(&["1 selected pod"]);
     node.lose_and_reload();
     with(&node, &alone, "check").exits(2);
     with(&node, &alone, "restore")
