@@ -171,6 +171,16 @@ pub(super) fn addresses(
     Ok(addresses_in(whole(socket, request)?, links, unsupported))
 }
 
+/// Whether there is an address of which the kernel may not have made the routes yet.
+pub(super) fn has_new_address(socket: &mut Socket) -> Result<bool, Error> {
+    let request = RouteNetlinkMessage::GetAddress(AddressMessage::default());
+    let dump = whole(socket, request)?;
+    Ok(dump.objects.iter().any(|object| match object {
+        RouteNetlinkMessage::NewAddress(message) => address::is_new(message),
+        _ => false,
+    }))
+}
+
 pub(super) fn addresses_in(
     dump: Dump,
     links: &LinkNames,

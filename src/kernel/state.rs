@@ -1,10 +1,12 @@
 //! What a namespace holds, from all its tables or some, its settings and its qdiscs.
 
 use std::net::{IpAddr, Ipv6Addr};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::dump::{self, HostView};
 use super::{Error, Socket, bridging, sriov, traffic};
-use crate::kernel::address::connected;
+use crate::kernel::address::{self, connected};
 use crate::kernel::conf::{ntable, sysctl};
 use crate::kernel::link::{multicast, sockets};
 use crate::kernel::route::advertised::AdvertisedRoutes;
@@ -234,22 +236,33 @@ pub fn router(socket: &mut Socket, state: &NetState) -> Result<Option<(IpAddr, I
 
 /// How often addresses and routes are read, at most, where something may have changed meanwhile.
 const READINGS: usize = 4;
+/// The pause between readings while the kernel may not have made the routes of a new address.
+const NEW_PAUSE: Duration = Duration::from_millis(10);
 
 fn addresses_and_routes(socket: &mut Socket, links: NetState) -> Result<NetState, Error> {
     let mut state = links;
     let names = dump::by_index(&state.links);
     let of_links = state.unsupported.clone();
     let mut before = Default::default();
-    for _ in 0..READINGS {
+    let mut left = READINGS;
+    let end = Instant::now() + address::NEW;
+    while left > 0 {
         state.unsupported.clone_from(&of_links);
         state.addresses = dump::addresses(socket, &names, &mut state.unsupported)?;
         let routes = dump::routes(socket, &names, &mut state.unsupported)?;
         connected::separate(&mut state, routes, AdvertisedRoutes::read).map_err(Error::from)?;
         let doubtful = connected::doubtful(&state);
         if doubtful == before {
-            break;
+            let is_undelivered = doubtful.0.iter().any(|address| address.without_local);
+            if !is_undelivered || Instant::now() > end || !dump::has_new_address(socket)? {
+                break;
+            }
+            // A worker of its own adds the route to an IPv6 address, after the request was acknowledged.
+            thread::sleep(NEW_PAUSE);
+            continue;
         }
         before = doubtful;
+        left -= 1;
         // It lists an address a moment before its routes, under the lock that a dump of links needs.
         dump::link_table(socket, &mut Vec::new())?;
     }

@@ -145,7 +145,9 @@ fn a_new_pod_that_lost_its_interface_is_restored_from_libcnis_cache() {
         state_of(&run, &late),
         (json!("no-checkpoint"), json!("no-checkpoint"))
     );
-    with_cache(&node, "plan").exits(0).stdout_has(&["3 selected pods"]);
+    with_cache(&node, "plan")
+        .exits(0)
+        .stdout_has(&["3 selected pods"]);
     with_cache(&node, "restore --dry-run --source checkpoints")
         .exits(5)
         .errors(&[("checkpoint-missing", late.name())]);

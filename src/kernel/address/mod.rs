@@ -64,13 +64,30 @@ pub(crate) fn parse(message: AddressMessage, dev: &IfName) -> Option<Address> {
     Some(address)
 }
 
-/// Whole seconds since lifetimes were set, at `tstamp` in hundredths of a second since boot, of which the kernel reports 32 bits.
+/// So long after it was added the kernel has made the routes of an address: longer even than its workers take on a busy machine.
+pub(crate) const NEW: Duration = Duration::from_millis(500);
+
+/// Whether an address was added a moment ago.
+pub(crate) fn is_new(message: &AddressMessage) -> bool {
+    let now = clock::running();
+    message.attributes.iter().any(|attribute| match attribute {
+        AddressAttribute::CacheInfo(info) => since(now, info.cstamp).is_none_or(|age| age < NEW),
+        _ => false,
+    })
+}
+
+/// Whole seconds since lifetimes were set, at `tstamp`.
 fn elapsed(now: Duration, tstamp: u32) -> Option<u32> {
+    let seconds = since(now, tstamp)?.as_secs();
+    u32::try_from(seconds).ok().filter(|seconds| *seconds > 0)
+}
+
+/// The time since a stamp in hundredths of a second since boot, of which the kernel reports 32 bits; `None`: its clock is a moment
+/// ahead.
+fn since(now: Duration, stamp: u32) -> Option<Duration> {
     let now = u32::try_from(now.as_millis() / 10 % (1 << 32)).ok()?;
-    // The kernel's clock may be a moment ahead.
-    let since = now.wrapping_sub(tstamp).cast_signed();
-    let seconds = u32::try_from(since).ok()? / 100;
-    Some(seconds).filter(|seconds| *seconds > 0)
+    let hundredths = u32::try_from(now.wrapping_sub(stamp).cast_signed()).ok()?;
+    Some(Duration::from_millis(u64::from(hundredths) * 10))
 }
 
 /// Whether this kernel reports the origin of addresses (`IFA_PROTO`), as far as its release shows.

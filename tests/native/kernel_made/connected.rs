@@ -1,6 +1,10 @@
 //! Routes that say that the kernel has made them, and entries of the table `local`.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
 use super::{assert_settled, comes_back, prepared};
+use crate::common::namespace::{Namespace, unique_name};
 use crate::common::{Node, node::GATEWAY4};
 
 /// What a network manager adds: addresses without their routes, and these by its own with another metric.
@@ -149,4 +153,38 @@ fn the_entries_of_a_link_local_address_in_the_table_local_come_back() {
         pod.assert_same_as(&before);
         assert_settled(&node);
     }
+}
+
+#[test]
+fn entries_of_a_new_ipv6_address_that_the_kernel_adds_late_are_waited_for() {
+    let node = Node::new();
+    let lines = ["addr add fd10::5/64 dev eth0 nodad"];
+    let pod = prepared(&node, &lines);
+    let before = pod.capture();
+    node.snapshot();
+    // The kernel has one worker per processor for the new addresses of all namespaces.
+    let busy = Namespace::new(&unique_name());
+    busy.batch("link add v0 type veth peer name v1\nlink set v0 up\nlink set v1 up\n");
+    let add: String = (0..2000)
+        .map(|n| format!("addr add fd20::{n:x}/128 dev v0 nodad\n"))
+        .collect();
+    let is_done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_done.load(Ordering::Relaxed) {
+                busy.batch(&add);
+                busy.ip("-6 addr flush dev v0 scope global");
+            }
+        });
+        let results = [(); 8].map(|()| {
+            pod.ip("-6 route del local fd10::5 dev eth0 table local");
+            node.netfix("restore")
+        });
+        is_done.store(true, Ordering::Relaxed);
+        for restored in results {
+            restored.exits(0);
+        }
+    });
+    pod.assert_same_as(&before);
+    assert_settled(&node);
 }
