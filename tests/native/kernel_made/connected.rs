@@ -165,9 +165,8 @@ fn entries_of_a_new_ipv6_address_that_the_kernel_adds_late_are_waited_for() {
     // The kernel has one worker per processor for the new addresses of all namespaces.
     let busy = Namespace::new(&unique_name());
     busy.batch("link add v0 type veth peer name v1\nlink set v0 up\nlink set v1 up\n");
-    let add: String = (0..2000)
-        .map(|n| format!("addr add fd20::{n:x}/128 dev v0 nodad\n"))
-        .collect();
+    let add = (0..2000).map(|n| format!("addr add fd20::{n:x}/128 dev v0 nodad"));
+    let add = add.collect::<Vec<_>>().join("\n");
     let is_done = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
