@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::inventory::cgroup::CgroupOwner;
 use crate::inventory::procfs;
+use crate::inventory::sockets::loaders;
 use crate::kernel::conf::sysfs;
 use crate::kernel::dump::{HostView, Names};
 use crate::kernel::netns::nsid;
@@ -69,6 +70,7 @@ impl Host {
     pub fn refresh(&mut self) -> Result<(), Error> {
         self.state = state::whole(&mut self.socket, None)?;
         sysfs::complete(&mut self.state.links)?;
+        loaders::find(&mut self.state);
         if self.reads_nics {
             devices::complete(&mut self.state);
         }

@@ -112,7 +112,12 @@ pub(crate) fn cannot_restore(wanted: &Link, now: Option<&Link>, plan: &mut Plan)
             continue;
         }
         let what = escape(&lost.what);
-        let cause = if lost.is_program {
+        let cause = if let Some(owner) = wanted.traffic.owner_of(&lost.what) {
+            let owner = escape(owner);
+            let cause = PlanCause::ProgramLeft { what, owner };
+            plan.problems.push(cause.warning(&wanted.name));
+            continue;
+        } else if lost.is_program {
             PlanCause::ProgramLost { what }
         } else {
             PlanCause::TrafficLost { what }

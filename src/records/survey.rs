@@ -8,6 +8,7 @@ use crate::inventory::Inventory;
 use crate::inventory::observe::{Host, Pod};
 use crate::inventory::pods::observe_claims;
 use crate::inventory::private;
+use crate::inventory::sockets::loaders;
 use crate::inventory::visit::visit;
 use crate::kernel::Error;
 use crate::matching::Selection;
@@ -163,9 +164,12 @@ pub(crate) fn survey_from(
 ) -> Result<Surveyed, Refusal> {
     let SourceContents {
         records,
-        node: node_state,
+        node: mut node_state,
         mut problems,
     } = contents;
+    if let Some(recorded) = &mut node_state {
+        loaders::forget_ended(&mut recorded.state);
+    }
     problems.append(&mut inventory.problems);
     let mut paired = paired_with(records, &mut inventory, selection);
     let (recorded, search) = (node_state.as_ref(), (sources, request));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::kernel::reported::LINK_ELSEWHERE;
 use crate::model::net::link::fdb::FdbEntry;
 use crate::model::raw_object::RawObject;
 use crate::model::{IfName, Link, LinkKind, NetState, Parent, Traffic};
@@ -28,7 +29,7 @@ pub(super) fn beyond(mut state: NetState) -> NetState {
 /// Gives what the kernel reports of a twin the indexes that the links have in earnest.
 pub(super) fn in_earnest(mut twin: Vec<RawObject>) -> Vec<RawObject> {
     for one in &mut twin {
-        for name in ["ifindex", "IFLA_LINK"] {
+        for name in ["ifindex", LINK_ELSEWHERE] {
             let Some(value) = one.attributes.get_mut(name) else {
                 continue;
             };

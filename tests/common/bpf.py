@@ -1,9 +1,11 @@
 # Attaches a program that lets everything pass to an interface: "tcx" (its ingress, with bpf(2)) or "xdp" (generic mode,
-# with rtnetlink).
-import ctypes, os, platform, socket, struct, sys
+# with rtnetlink). With "agent" it runs on under that name, as the daemon to which the program belongs: it has a map of the
+# program open, not the program.
+import ctypes, os, platform, signal, socket, struct, sys
 
 SYS_BPF = {"x86_64": 321, "aarch64": 280}[platform.machine()]
-PROG_LOAD, PROG_ATTACH = 5, 8
+MAP_CREATE, PROG_LOAD, PROG_ATTACH = 0, 5, 8
+ARRAY, PSEUDO_MAP_FD, PR_SET_NAME = 2, 1, 15
 SCHED_CLS, XDP = 3, 6
 TCX_INGRESS, PASS, XDP_PASS = 46, 0, 2
 RTM_SETLINK, REQUEST_ACK, NLMSG_ERROR = 19, 5, 2
@@ -19,10 +21,12 @@ def bpf(command, attributes):
 
 
 def load(kind, verdict):
-    # r0 = verdict; exit
-    code = ctypes.create_string_buffer(struct.pack("=BBhiBBhi", 0xB7, 0, 0, verdict, 0x95, 0, 0, 0))
+    # r1 = map; r0 = verdict; exit
+    a_map = bpf(MAP_CREATE, struct.pack("=IIIII", ARRAY, 4, 4, 1, 0))
+    code = struct.pack("=BBhiBBhi", 0x18, PSEUDO_MAP_FD << 4 | 1, 0, a_map, 0, 0, 0, 0)
+    code = ctypes.create_string_buffer(code + struct.pack("=BBhiBBhi", 0xB7, 0, 0, verdict, 0x95, 0, 0, 0))
     license = ctypes.create_string_buffer(b"GPL")
-    program = struct.pack("=IIQQ", kind, 2, ctypes.addressof(code), ctypes.addressof(license))
+    program = struct.pack("=IIQQ", kind, 4, ctypes.addressof(code), ctypes.addressof(license))
     return bpf(PROG_LOAD, program.ljust(48, b"\0"))
 
 
@@ -38,7 +42,13 @@ def set_link(index, kind, value):
 
 at = socket.if_nametoindex(sys.argv[2])
 if sys.argv[1] == "tcx":
-    bpf(PROG_ATTACH, struct.pack("=IIIIIIQ", at, load(SCHED_CLS, PASS), TCX_INGRESS, 0, 0, 0, 0))
+    program = load(SCHED_CLS, PASS)
+    bpf(PROG_ATTACH, struct.pack("=IIIIIIQ", at, program, TCX_INGRESS, 0, 0, 0, 0))
 else:
     program, mode = load(XDP, XDP_PASS), XDP_FLAGS_SKB_MODE
     set_link(at, IFLA_XDP, struct.pack("=HHiHHI", 8, IFLA_XDP_FD, program, 8, IFLA_XDP_FLAGS, mode))
+if "agent" in sys.argv:
+    os.close(program)
+    libc.prctl(PR_SET_NAME, b"agent", 0, 0, 0)
+    print("attached", flush=True)
+    signal.pause()

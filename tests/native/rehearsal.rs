@@ -123,6 +123,20 @@ fn links_of_a_pod_that_stay_are_part_of_its_twin() {
 }
 
 #[test]
+fn links_come_back_on_the_link_below_them_on_the_host_and_in_a_pod() {
+    let node = Node::new();
+    let pods = node.simple_pods(1);
+    pods[0].ip("link add mv1 link eth0 type macvlan mode bridge");
+    pods[0].ip("link set mv1 up");
+    node.ns
+        .ip("link add mv0 link eth0 type macvlan mode bridge");
+    node.ns.ip("link set mv0 up");
+    node.snapshot();
+    let run = rehearse(&node).lacks("IFLA_LINK");
+    assert_eq!(figures(&run)["identical"], 1, "{}", run.transcript());
+}
+
+#[test]
 fn a_pod_that_has_lost_its_network_is_not_rehearsed() {
     let node = Node::new();
     let pods = node.simple_pods(2);

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::common::background::Background;
 use crate::common::{Node, Pod};
 
 /// A pod with a VXLAN on the node's parent, which is lost with it: a table of networks of its own makes it one that netfix cannot
@@ -146,4 +147,67 @@ fn an_object_of_the_host_that_no_restore_could_bring_back_is_an_error() {
         .exits(0)
         .errors(&[])
         .names("unsupported", "", &["macvlan mv7"]);
+}
+
+/// A link of the host that is lost with the NIC.
+fn add_link(node: &Node) {
+    node.ns
+        .ip("link add mv0 link eth0 type macvlan mode bridge");
+    node.ns.ip("link set mv0 up");
+}
+
+/// A program on it, and the daemon to which it belongs.
+fn agent(node: &Node, kind: &str) -> Background {
+    let mut command = node.ns.exec("python3");
+    command.args(["-c", include_str!("../common/bpf.py"), kind, "mv0", "agent"]);
+    let agent = Background::start(&mut command, node.temp().join(kind));
+    agent.wait_for("attached");
+    agent
+}
+
+#[test]
+fn a_program_on_the_host_is_left_to_its_owner_while_that_runs() {
+    for (kind, word) in [("tcx", "tcx program"), ("xdp", "XDP program")] {
+        let node = Node::new();
+        let _pods = node.simple_pods(1);
+        add_link(&node);
+        let owner = agent(&node, kind);
+        let words = [word, "mv0", "agent"];
+        for (command, exit) in [("snapshot", 0), ("check", 1)] {
+            let run = node.netfix(command).exits(exit).errors(&[]);
+            run.names("unsupported", "", &words);
+        }
+        node.lose_and_reload();
+        let run = node.netfix("restore").exits(0).errors(&[]);
+        run.names("unsupported", "", &words);
+        node.netfix("check")
+            .exits(1)
+            .names("unsupported", "", &words);
+
+        drop(owner);
+        node.netfix("check").exits(2).errors(&[("unsupported", "")]);
+        let run = node.netfix("restore").exits(5);
+        run.errors(&[("unsupported", "")])
+            .names("unsupported", "", &[word, "mv0"]);
+        // Another owner has brought it back.
+        let _owner = agent(&node, kind);
+        node.netfix("restore").exits(0).errors(&[]);
+        node.netfix("snapshot").exits(0);
+    }
+}
+
+#[test]
+fn a_program_on_the_host_that_no_process_would_load_again_is_an_error() {
+    for kind in ["tcx", "xdp"] {
+        let node = Node::new();
+        let _pods = node.simple_pods(1);
+        add_link(&node);
+        drop(agent(&node, kind));
+        for (command, exit) in [("snapshot", 5), ("check", 2)] {
+            node.netfix(command)
+                .exits(exit)
+                .errors(&[("unsupported", "")])
+                .names("unsupported", "", &["mv0"]);
+        }
+    }
 }

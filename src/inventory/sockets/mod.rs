@@ -1,6 +1,7 @@
 //! What programs have on links and lose with them: which program it is, and whether it still counts on what is gone.
 
 mod holders;
+pub(crate) mod loaders;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;

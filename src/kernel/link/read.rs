@@ -16,7 +16,6 @@ use crate::kernel::{Errno, Error, Socket};
 use crate::model::fidelity::{AttributeTable, BOND_PORT, BRIDGE_PORT};
 use crate::model::net::link::{Flags, OffloadLimit, Queues, VlanId};
 use crate::model::net::raw::RawAttribute;
-use crate::model::net::traffic::LostTraffic;
 use crate::model::{IfName, Link, LinkKind, Mac};
 
 /// A link of one namespace's dump, which refers to other links by ifindex.
@@ -177,7 +176,8 @@ impl RawLink {
                 self.take_settings(&text::stored(&raw));
             }
             LinkAttribute::Xdp(parts) if has_program(&parts) => {
-                link.traffic.lost.push(LostTraffic::program("XDP program"));
+                let number = parts.iter().find_map(program_number);
+                link.traffic.push_program("XDP program".to_owned(), number);
             }
             LinkAttribute::PhysPortName(name) => self.port = Some(name),
             LinkAttribute::ProtoDown(value) => link.protodown = value != 0,
@@ -290,6 +290,17 @@ fn has_program(parts: &[LinkXdp]) -> bool {
     parts
         .iter()
         .any(|part| matches!(part, LinkXdp::Attached(how) if *how != XdpAttached::None))
+}
+
+/// The kernel's number for it, which it does not report if several are attached.
+fn program_number(part: &LinkXdp) -> Option<u32> {
+    match part {
+        LinkXdp::ProgId(number)
+        | LinkXdp::DrvProgId(number)
+        | LinkXdp::SkbProgId(number)
+        | LinkXdp::HwProgId(number) => Some(*number),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

@@ -35,6 +35,9 @@ const VXLAN_LINK: u16 = 3;
 /// `IFF_*` that `ip link set` changes (`linux/if.h`): `UP`, `NOTRAILERS`, `NOARP`, `PROMISC`, `ALLMULTI`, `MULTICAST`, `DYNAMIC`.
 const FLAGS: u32 = 0x1 | 0x20 | 0x80 | 0x100 | 0x200 | 0x1000 | 0x8000;
 
+/// `IFLA_LINK` as an ifindex of another namespace.
+pub(crate) const LINK_ELSEWHERE: &str = "IFLA_LINK in another namespace";
+
 /// The ifindex and the name of a link.
 pub(super) fn name((_, body): &(u16, Vec<u8>)) -> Option<(u32, IfName)> {
     let number = index(body.get(4..8)?);
@@ -56,10 +59,13 @@ pub(super) fn read(body: &[u8], names: &Names) -> Option<RawObject> {
     let attributes = &body[HEADER..];
     link.table(&LINK, names, attributes, special);
     // In another namespace it is an ifindex of that one.
-    if let Some(parent) = value(attributes, LINK_OF).map(index)
-        && value(attributes, NETNSID).is_none()
-    {
-        link.add_dev("IFLA_LINK", names, parent);
+    if let Some(parent) = value(attributes, LINK_OF).map(index) {
+        if value(attributes, NETNSID).is_none() {
+            link.add_dev("IFLA_LINK", names, parent);
+        } else {
+            link.attributes.remove("IFLA_LINK");
+            link.add_field(LINK_ELSEWHERE, parent);
+        }
     }
     Some(RawObject {
         what: RawKind::Link,

@@ -9,6 +9,7 @@ mod link;
 mod objects;
 mod route;
 
+pub(crate) use link::LINK_ELSEWHERE;
 use netlink_packet_route::address::AddressMessage;
 use netlink_packet_route::link::{LinkAttribute, LinkExtentMask, LinkMessage};
 use netlink_packet_route::neighbour::{NeighbourFlags, NeighbourMessage};

@@ -4,6 +4,7 @@
 //! interpreted (`options`, `filter`, `action`).
 
 mod action;
+mod bpf;
 mod filter;
 mod options;
 mod read;
@@ -22,6 +23,7 @@ use crate::model::net::limits;
 use crate::model::net::raw::RawAttribute;
 use crate::model::net::traffic::{OPTIONS, ObjectKind};
 
+pub(crate) use bpf::maps as program_maps;
 pub(super) use read::read;
 #[cfg(feature = "fuzzing")]
 pub(super) use read::read_from;

@@ -195,6 +195,10 @@ impl<D: FnMut(RouteNetlinkMessage) -> Result<Dump, Error>> Reader<'_, D> {
         for place in places {
             let request = RouteNetlinkMessage::GetTrafficFilter(self.message(place));
             for (_, filter) in objects((self.dump)(request)?) {
+                if let Some((what, number)) = program(&filter) {
+                    self.traffic.push_program(what, number);
+                    continue;
+                }
                 match self.storable_filter(filter) {
                     Ok(Some(filter)) if filter.kind == "u32" => tables.push(filter),
                     Ok(filter) => self.traffic.objects.extend(filter),
@@ -223,10 +227,6 @@ impl<D: FnMut(RouteNetlinkMessage) -> Result<Dump, Error>> Reader<'_, D> {
         let is_priority = filter.attribute(OPTIONS).is_none() && filter.handle == 0;
         if is_priority && filter.kind != "u32" {
             return Ok(None);
-        }
-        if filter.kind == "bpf" {
-            let what = format!("{filter}{}", program_name(&filter));
-            return Err((LostTraffic::program(what), None).into());
         }
         if !filter::is_known(&filter.kind) {
             return Err((LostTraffic::plain(filter.to_string()), None).into());
@@ -268,16 +268,19 @@ fn has_size_table(stab: &[u8]) -> bool {
     base.and_then(|base| word(base, TSIZE)) != Some(0)
 }
 
-/// The name of a tc-bpf program (`TCA_BPF_NAME`).
-fn program_name(filter: &TrafficObject) -> String {
+/// A tc-bpf program, by its filter, its name and the kernel's number for it (`TCA_BPF_NAME`, `TCA_BPF_ID`).
+fn program(filter: &TrafficObject) -> Option<(String, Option<u32>)> {
     const TCA_BPF_NAME: u16 = 7;
-    let options = filter.attribute(OPTIONS).and_then(Nested::parse);
-    let name = options
-        .as_ref()
-        .and_then(|options| options.get(TCA_BPF_NAME));
-    let name = name.map(String::from_utf8_lossy).unwrap_or_default();
-    match name.trim_end_matches('\0') {
-        "" => String::new(),
-        name => format!(" {name}"),
-    }
+    const TCA_BPF_ID: u16 = 11;
+    let options = filter.attribute(OPTIONS).filter(|_| filter.kind == "bpf")?;
+    let options = Nested::parse(options);
+    let get = |number| options.as_ref().and_then(|options| options.get(number));
+    let name = get(TCA_BPF_NAME)
+        .map(String::from_utf8_lossy)
+        .unwrap_or_default();
+    let what = match name.trim_end_matches('\0') {
+        "" => filter.to_string(),
+        name => format!("{filter} {name}"),
+    };
+    Some((what, get(TCA_BPF_ID).and_then(|id| word(id, 0))))
 }

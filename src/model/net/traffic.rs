@@ -28,6 +28,40 @@ pub struct Traffic {
     /// Those of them that are filters which send packets to a link that is gone.
     #[serde(skip)]
     pub broken: Vec<TrafficObject>,
+    /// The processes of the host to which its programs belong, and that install them again.
+    #[serde(
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "limits::at_most::<{ limits::TRAFFIC }, _, _>"
+    )]
+    pub owners: Vec<ProgramOwner>,
+    /// The programs by the kernel's numbers.
+    #[serde(skip)]
+    pub programs: LoadedPrograms,
+}
+
+/// A program on a link of the host, and the process to which it belongs.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ProgramOwner {
+    /// The program, as in `lost`.
+    pub what: String,
+    /// The name of a process in the host's network namespace that has the program open, or maps that it uses.
+    pub owner: String,
+}
+
+/// Programs, each as in `lost`, with its number. A program has another number each time that it is loaded: all are equal.
+#[derive(Debug, Clone, Default)]
+pub struct LoadedPrograms(pub Vec<(String, u32)>);
+
+impl PartialEq for LoadedPrograms {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for LoadedPrograms {}
+
+impl std::hash::Hash for LoadedPrograms {
+    fn hash<H: std::hash::Hasher>(&self, _: &mut H) {}
 }
 
 impl Traffic {
@@ -35,6 +69,21 @@ impl Traffic {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.objects.is_empty() && self.lost.is_empty()
+    }
+
+    /// The owner of a program.
+    pub(crate) fn owner_of(&self, what: &str) -> Option<&str> {
+        let mut owners = self.owners.iter();
+        let found = owners.find(|one| one.what == what);
+        found.map(|one| one.owner.as_str())
+    }
+
+    /// Adds a program that another program has loaded, or several, with the kernel's numbers for them.
+    pub(crate) fn push_program(&mut self, what: String, numbers: impl IntoIterator<Item = u32>) {
+        let numbers = numbers.into_iter().filter(|number| *number != 0);
+        let programs = numbers.map(|number| (what.clone(), number));
+        self.programs.0.extend(programs);
+        self.lost.push(LostTraffic::program(what));
     }
 
     /// Whether the root qdisc is another one than the kernel's default.

@@ -112,6 +112,8 @@ sentences! {
             with tc(8)",
         ProgramCannotBeRestored { what } => "has {what}: a restore cannot load programs. After a restore, let its owner (such as \
             Cilium) install it again",
+        ProgramOwned { what, owner } => "has {what}, which belongs to {owner}: netfix leaves it to {owner}, which runs and installs it \
+            again after a reload",
         CannotBeRestored => "a restore could not recreate this",
         DeviceInPod => "is a device without a permanent MAC and a bus address: a restore could not find it to move it back into the \
             pod",

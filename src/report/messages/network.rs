@@ -35,6 +35,8 @@ sentences! {
         TrafficLost { what } => "has lost {what}, and netfix cannot restore it. Configure it again with tc(8)",
         ProgramLost { what } => "has lost {what}, and netfix cannot load programs. Let its owner (such as Cilium) install it \
             again",
+        ProgramLeft { what, owner } => "has lost {what}. {owner}, to which it belongs, runs and installs it again: netfix leaves it \
+            to {owner}",
         RedirectLost { filter, link } => "cannot restore {filter}: it sends packets to {link}, which is missing or has \
             another ifindex now. Configure it again with tc(8)",
         ObjectLost => "is missing, and netfix cannot restore it",

@@ -152,6 +152,8 @@ fn traffic(link: &Link) -> Vec<String> {
         objects,
         lost,
         broken: _,
+        owners: _,
+        programs: _,
     } = &link.traffic;
     let objects = objects.iter().map(|one| format!("{one} dev {}", link.name));
     let lost = lost.iter();

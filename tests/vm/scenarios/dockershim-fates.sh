@@ -60,7 +60,7 @@ expect_exit 1 nf check
 printed 'a window runs: phase command'
 ! grep -q 'netfix restore' "$OUT" || fail "the check advises a restore"
 systemctl start netfix-snapshot.service || fail "the snapshot's unit failed: $(journalctl -u netfix-snapshot.service -o cat)"
-expect_exit 4 nf resume
+expect_exit 4 "$NETFIX" --state-dir "$STATE" resume
 printed 'lock-held'
 touch "$WORK/go"
 wait $client || fail "the window went wrong: $(cat "$WORK/upgrade")"
@@ -84,7 +84,7 @@ next_is() {
 
 step "COMMAND still runs: it is named, and resume starts no kubelet"
 next_is "pid $pid"
-expect_exit 4 nf resume
+expect_exit 4 "$NETFIX" --state-dir "$STATE" resume
 printed "$pid"
 kubelet_is "masked inactive" || fail "kubelet was started"
 touch "$WORK/go"
@@ -92,7 +92,7 @@ wait_for 60 "COMMAND to end" eval "! kill -0 $pid 2>/dev/null"
 
 step "the pods have no network: restore comes first"
 next_is 'netfix restore.*netfix resume'
-expect_exit 4 nf resume
+expect_exit 4 "$NETFIX" --state-dir "$STATE" resume
 printed 'netfix restore'
 kubelet_is "masked inactive" || fail "kubelet was started"
 expect_exit 0 nf restore --wait 60s

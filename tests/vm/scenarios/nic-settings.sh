@@ -54,7 +54,7 @@ ethtool -g "$NIC" | grep -q 'RX:.*2048' || fail "netfix changed the ring"
 step "a window restores all of it, and its report lists each setting"
 expect_exit 0 nf upgrade --foreground --yes --runtime none --wait 20s --settle 1s -- bash -c "modprobe -r $DRIVER; modprobe $DRIVER"
 ethtool -g "$NIC" | grep -q 'RX:.*2048' || fail "the window did not restore the ring"
-expect_exit 0 nf report
+expect_exit 0 "$NETFIX" --state-dir "$STATE" report
 grep -qE "^settings +$NIC: [0-9]+ settings restored$" "$OUT" || fail "no number of settings"
 grep -qE "^$NIC +rings rx +2048 +256 +restored$" "$OUT" || fail "no line for the ring"
 grep -qE "^$NIC +features rx-gro +off +on +restored$" "$OUT" || fail "no line for the feature"

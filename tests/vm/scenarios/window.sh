@@ -11,12 +11,58 @@ attempts_are() {
         diff <(printf "%.0sapp CONTAINER_RUNNING $1\n" "${WEBS[@]}") <(containers name state attempt)
 }
 
+# sniff FILE [WORD...]: writes what the node's NIC sends and what its peer receives to FILE.out and FILE.in, from now on.
+sniff() {
+    tcpdump -qnUw "$1.out" -Q out -i "$NIC" 2>"$1.err" &
+    SNIFFERS=($!)
+    ip netns exec gw tcpdump -qnUw "$1.in" -Q in -i eth1 2>"$1.err.in" &
+    SNIFFERS+=($!)
+    wait_for 30 "the capture" eval "grep -q 'listening on' $1.err && grep -q 'listening on' $1.err.in"
+}
+# sniffed FILE: ends the capture; $LEFT frames have left the NIC, $ARRIVED have arrived at its peer.
+sniffed() {
+    # A frame is in the buffer of the socket for up to a second.
+    sleep 2
+    kill -INT "${SNIFFERS[@]}"
+    wait "${SNIFFERS[@]}" || :
+    LEFT=$(frames "$1.out" | wc -l) ARRIVED=$(frames "$1.in" | wc -l)
+}
+frames() { tcpdump -enr "$1" 2>/dev/null; }
+is_quiet() {
+    sniff "$WORK/idle"
+    sniffed "$WORK/idle"
+    [ "$LEFT $ARRIVED" = "0 0" ]
+}
+
 kubernetes_node
 attempts_are 0 || fail "these are not the first sandboxes of the pods"
 before_window
+expect_exit 0 nf snapshot
+
+step "a rehearsal sends nothing: no frame leaves the node, and none arrives at the other end of its wire"
+wait_for 60 "the wire to be quiet" is_quiet
+watch_changes
+sniff "$WORK/rehearsal"
+expect_exit 0 nf check --rehearse
+sniffed "$WORK/rehearsal"
+no_changes
+[ "$LEFT $ARRIVED" = "0 0" ] || fail "$LEFT frames left, $ARRIVED arrived: $(frames "$WORK/rehearsal.out") $(frames "$WORK/rehearsal.in")"
+printed 'rehearsed.*3 of 3.* come back identical'
+untouched
+
+step "the capture sees what pods send"
+sniff "$WORK/arping"
+all_answer
+sniffed "$WORK/arping"
+for name in "${PODS[@]}"; do
+    mac=$(ip -n "$name" -j link show eth0 | jq -r ".[0].address")
+    for file in out in; do
+        frames "$WORK/arping.$file" | grep -q "$mac > " || fail "$name sends, and arping.$file has: $(frames "$WORK/arping.$file")"
+    done
+done
 
 step "a driver upgrade as one window"
-upgrade 0 -- "
+upgrade 0 --rehearse -- "
     systemctl show -P ActiveState -P LoadState $KUBELET | xargs >$WORK/during
     systemctl list-timers --all --plain --no-legend 'netfix-deadline-*' >>$WORK/during
     find /etc/systemd /usr/lib/systemd/system /run/systemd -name $KUBELET -lname /dev/null >$WORK/masks
@@ -25,6 +71,8 @@ upgrade 0 -- "
     $RELOAD"
 printed '^stdout of COMMAND$'
 printed '^stderr of COMMAND$'
+printed 'rehearsed.*3 of 3.* come back identical'
+recorded '.rehearsal | .pods == 3 and .identical == 3 and .unproven == 0 and .host'
 untouched
 
 step "during the window kubelet was masked until the next boot, a timer was armed, and the window was a unit"

@@ -57,6 +57,7 @@ causes! {
         LowerIsGone => Unsupported,
         TrafficCannotBeRestored { what: String } => Unsupported,
         ProgramCannotBeRestored { what: String } => Unsupported,
+        ProgramOwned { what: String, owner: String } => Unsupported,
         CannotBeRestored => Unsupported,
         DeviceInPod => Unsupported,
         PortCannotBeRestored { master: IfName } => Unsupported,

@@ -28,6 +28,7 @@ causes! {
         QdiscLost { now: String, then: String } => Unsupported,
         TrafficLost { what: String } => Unsupported,
         ProgramLost { what: String } => Unsupported,
+        ProgramLeft { what: String, owner: String } => Unsupported,
         RedirectLost { filter: String, link: IfName } => Unsupported,
         ObjectLost => Unsupported,
         IfindexDiffers { now: u32, then: u32 } => IfindexDiffers,
