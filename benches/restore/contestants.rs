@@ -82,7 +82,7 @@ fn engine_contestant() -> Contestant {
 }
 
 /// This program, as one of those that it runs.
-fn own_program(word: &str) -> Command {
+pub fn own_program(word: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("this program's path"));
     command.arg(word);
     command

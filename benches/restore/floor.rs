@@ -8,7 +8,7 @@ use std::os::fd::AsRawFd;
 
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 use nix::net::if_::if_nametoindex;
-use nix::sched::{CloneFlags, setns};
+use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::common::GATEWAY4;
@@ -17,10 +17,14 @@ use crate::lab::{IFINDEX, Lab};
 
 pub const COMMAND: &str = "run-the-floor";
 pub const READY_COMMAND: &str = "run-the-floor-from-a-ready-plan";
+pub const TWIN_COMMAND: &str = "run-the-floor-in-new-namespaces";
 const LINKS_A_SEND: usize = 64;
 const MTU: u32 = 1500;
 
 const RTM_NEWLINK: u16 = 16;
+const RTM_DELLINK: u16 = 17;
+/// `IFLA_NET_NS_FD`
+const NETNS_FD: u16 = 28;
 const RTM_NEWADDR: u16 = 20;
 const RTM_NEWROUTE: u16 = 24;
 const REQUEST: u16 = 1;
@@ -71,6 +75,16 @@ pub fn run_from_ready_plan(arguments: &[String]) {
         target.socket = Some(open());
     }
     Cost::print(|| floor.restore());
+}
+
+/// Builds the same pods in new namespaces, which end with this program.
+pub fn run_in_new_namespaces(arguments: &[String]) {
+    let mut floor = Floor::prepare(&arguments[0]);
+    for target in &mut floor.targets {
+        unshare(CloneFlags::CLONE_NEWNET).expect("unshare");
+        target.netns = File::open("/proc/thread-self/ns/net").expect("a new namespace");
+    }
+    floor.restore();
 }
 
 impl Floor {
@@ -130,31 +144,56 @@ fn target(line: &str) -> Target {
 }
 
 fn create(target: &Target, parent: u32, last: bool) -> Vec<u8> {
-    let mut message = Message::link(IFINDEX, 0, CREATE_EXCLUSIVELY);
-    message.attribute(3, b"eth0\0");
-    message.attribute(1, &target.mac);
-    message.attribute(4, &MTU.to_ne_bytes());
-    message.attribute(5, &parent.to_ne_bytes());
-    message.attribute(28, &target.netns.as_raw_fd().to_ne_bytes());
-    message.nested(18, |info| {
-        info.attribute(1, b"macvlan");
-        info.nested(2, |data| {
-            data.attribute(1, &MACVLAN_MODE_BRIDGE.to_ne_bytes());
-        });
-    });
+    let mut message = macvlan(b"eth0\0", &target.mac, parent);
+    message.attribute(NETNS_FD, &target.netns.as_raw_fd().to_ne_bytes());
     if last {
         message.request_ack();
     }
     message.finish()
 }
 
+/// A new macvlan.
+pub fn macvlan(name: &[u8], mac: &[u8], parent: u32) -> Message {
+    let mut message = Message::link(IFINDEX, 0, CREATE_EXCLUSIVELY);
+    message.attribute(3, name);
+    message.attribute(1, mac);
+    message.attribute(4, &MTU.to_ne_bytes());
+    message.attribute(5, &parent.to_ne_bytes());
+    message.nested(18, |info| {
+        info.attribute(1, b"macvlan");
+        info.nested(2, |data| {
+            data.attribute(1, &MACVLAN_MODE_BRIDGE.to_ne_bytes());
+        });
+    });
+    message
+}
+
+/// Moves the macvlan into a namespace.
+pub fn move_to(netns: &File) -> Message {
+    let mut message = Message::link(IFINDEX, 0, 0);
+    message.attribute(NETNS_FD, &netns.as_raw_fd().to_ne_bytes());
+    message
+}
+
+/// Deletes it.
+pub fn delete() -> Message {
+    let mut message = Message::link(IFINDEX, 0, 0);
+    message.bytes[4..6].copy_from_slice(&RTM_DELLINK.to_ne_bytes());
+    message
+}
+
 fn configure(target: &Target) -> Vec<u8> {
+    settings(target.address)
+}
+
+/// Takes the link of a pod up, and gives it its address and the default route.
+pub fn settings(own: Ipv4Addr) -> Vec<u8> {
     let mut bytes = Message::link(IFINDEX, IFF_UP, 0).finish();
     let mut address = Message::new(RTM_NEWADDR, CREATE_EXCLUSIVELY, &[2, 16, 0, 0]);
     address.bytes.extend(IFINDEX.to_ne_bytes());
-    address.attribute(2, &target.address.octets());
-    address.attribute(1, &target.address.octets());
-    let [a, b, ..] = target.address.octets();
+    address.attribute(2, &own.octets());
+    address.attribute(1, &own.octets());
+    let [a, b, ..] = own.octets();
     address.attribute(4, &[a, b, 255, 255]);
     bytes.extend(address.finish());
     // Family, lengths, tos, main table, protocol boot, universe, unicast, flags.
@@ -171,7 +210,7 @@ fn configure(target: &Target) -> Vec<u8> {
     bytes
 }
 
-fn open() -> Socket {
+pub fn open() -> Socket {
     let mut socket = Socket::new(NETLINK_ROUTE).expect("a netlink socket");
     socket.bind_auto().expect("a bound socket");
     socket
@@ -181,7 +220,7 @@ fn open() -> Socket {
 }
 
 /// Sends everything at once and waits for the one acknowledgement; any error ends the program.
-fn exchange(socket: &mut Socket, bytes: &[u8]) {
+pub fn exchange(socket: &mut Socket, bytes: &[u8]) {
     let sent = socket.send(bytes, 0).expect("sendto");
     assert_eq!(sent, bytes.len(), "a short send");
     let mut buffer = Vec::with_capacity(65536);
@@ -192,7 +231,7 @@ fn exchange(socket: &mut Socket, bytes: &[u8]) {
 }
 
 /// A netlink message under construction.
-struct Message {
+pub struct Message {
     bytes: Vec<u8>,
 }
 
@@ -230,7 +269,7 @@ impl Message {
         self.bytes[start..start + 2].copy_from_slice(&length.to_ne_bytes());
     }
 
-    fn request_ack(&mut self) {
+    pub fn request_ack(&mut self) {
         self.bytes[6] |= ACK.to_ne_bytes()[0];
     }
 
@@ -238,7 +277,7 @@ impl Message {
         self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
     }
 
-    fn finish(mut self) -> Vec<u8> {
+    pub fn finish(mut self) -> Vec<u8> {
         let length = u32::try_from(self.bytes.len()).expect("a short message");
         self.bytes[..4].copy_from_slice(&length.to_ne_bytes());
         self.pad();

@@ -6,6 +6,8 @@
 //!
 //! `cargo bench --bench restore -- commands [PODS [ROUNDS]]` times the commands that find nothing to do.
 //!
+//! `cargo bench --bench restore -- rehearsal [PODS [ROUNDS]]` times a rehearsal, and what others wait that create pods meanwhile.
+//!
 //! `cargo bench --bench restore -- profile [PODS]` shows where the time of a restore goes; it needs perf(1).
 //!
 //! `cargo bench --bench restore -- [PODS [ROUNDS]]`, or `NETFIX_BENCH_PODS` and `NETFIX_BENCH_ROUNDS`. Needs
@@ -26,7 +28,9 @@ mod cost;
 mod floor;
 mod huge;
 mod lab;
+mod others;
 mod profile;
+mod rehearsal;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -50,6 +54,7 @@ fn main() -> ExitCode {
         match &**first {
             floor::COMMAND => floor::run(rest),
             floor::READY_COMMAND => floor::run_from_ready_plan(rest),
+            floor::TWIN_COMMAND => floor::run_in_new_namespaces(rest),
             commands::NOTHING => {}
             _ => return measure(&arguments),
         }
@@ -66,7 +71,8 @@ fn measure(arguments: &[String]) -> ExitCode {
     }
     let is = |word: &str| arguments.first().is_some_and(|first| first == word);
     let (is_commands, is_profile) = (is(commands::COMMAND), is(profile::COMMAND));
-    let arguments = &arguments[usize::from(is_commands || is_profile)..];
+    let is_rehearsal = is(rehearsal::COMMAND);
+    let arguments = &arguments[usize::from(is_commands || is_profile || is_rehearsal)..];
     let number = |at: usize, variable: &str, default: usize| {
         let text = arguments
             .get(at)
@@ -82,6 +88,9 @@ fn measure(arguments: &[String]) -> ExitCode {
     if is_commands {
         commands::run(pods, rounds);
         return ExitCode::SUCCESS;
+    }
+    if is_rehearsal {
+        return rehearsal::run(pods, rounds);
     }
     if is_profile {
         profile::run(pods);

@@ -180,6 +180,9 @@ fn survey_all(
     let fallback = FallbackRequest::ALL;
     let mut surveyed = survey(inventory, stored, check.selection, store, fallback)?;
     surveyed.read_unmatched();
+    if check.rehearse {
+        surveyed.keep_matched();
+    }
     problems.append(&mut surveyed.problems);
     problems.extend(of_node(check, &surveyed));
     Ok((surveyed, problems))

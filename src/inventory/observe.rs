@@ -183,6 +183,16 @@ impl Pod {
         Ok(())
     }
 
+    /// Keeps its whole state: it is not read again.
+    pub(crate) fn keep(&mut self, state: NetState) {
+        self.seen = Some(state);
+    }
+
+    /// What was kept of its state.
+    pub(crate) fn take_kept(&mut self) -> Option<NetState> {
+        self.seen.take()
+    }
+
     /// Whether its state was seen, and is not read again.
     pub(crate) fn is_seen(&self) -> bool {
         self.seen.is_some()

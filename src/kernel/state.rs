@@ -54,6 +54,18 @@ impl Needs {
         }
     }
 
+    /// Everything in the twin of a pod: no program is in it, and only a pod that has a secret gives it one. To read the file of one
+    /// competes for the lock under which the kernel changes links.
+    #[must_use]
+    pub fn all_in_twin(of: &[Link]) -> Self {
+        let mut settings = of.iter().map(|link| &link.sysctls);
+        Self {
+            sockets: false,
+            secrets: settings.any(|settings| settings.stable_secret.is_some()),
+            ..Self::ALL
+        }
+    }
+
     /// What must be read to see whether something of this record is missing: what it has nothing of cannot be. Of the links
     /// that are there `now`, one that is up and has another kind of qdisc shows that there is more to read.
     #[must_use]

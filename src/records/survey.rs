@@ -384,6 +384,16 @@ impl Surveyed {
         is_readable && rejected.all(|one| matches!(one.reason, OtherMachine | OtherBoot))
     }
 
+    /// Reads the pods that have a record, once for all that follows.
+    pub(crate) fn keep_matched(&mut self) {
+        visit(&mut self.matched, |one| {
+            // Who needs the state of one that cannot be read tries again, and reports why.
+            if let Ok(state) = one.observe_inside(&self.host) {
+                one.pod.keep(state);
+            }
+        });
+    }
+
     /// Reads also the rest of the pods without a record.
     pub(crate) fn read_unmatched(&mut self) {
         let states = visit(&mut self.unmatched, |one| {

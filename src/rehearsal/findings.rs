@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::model::problem::{RehearsalCause, Unrehearsed};
-use crate::model::{IfName, Problem, Rehearsal, Severity};
+use crate::model::{IfName, PodId, Problem, Rehearsal, Severity};
 use crate::records::matched::Matched;
 use crate::rehearsal::compare::Difference;
 
@@ -46,7 +46,7 @@ impl Rehearsed {
     /// Adds the differences of a pod, or of the host.
     pub(super) fn add(
         &mut self,
-        pod: Option<&Matched>,
+        pod: Option<&PodId>,
         severity: Severity,
         differences: Vec<Difference>,
     ) {
@@ -56,7 +56,7 @@ impl Rehearsed {
         for (object, cause) in named.chain(more) {
             let problem = Problem::new(severity, object, cause);
             self.problems.push(match pod {
-                Some(pod) => problem.of(&pod.info.id),
+                Some(pod) => problem.of(pod),
                 None => problem,
             });
         }
@@ -82,25 +82,37 @@ impl Rehearsed {
 /// gives it its link-local address then.
 const LINKWATCH: Duration = Duration::from_millis(1200);
 
+/// A namespace that may still become what it will be is looked at again after this time.
+const PAUSE: Duration = Duration::from_millis(50);
+
 /// The time in which a namespace that was just restored may still become what it will be.
 pub(super) struct SettlingTime {
     until: Instant,
+    next_look: Instant,
 }
 
 impl SettlingTime {
     pub(super) fn begin() -> Self {
+        let now = Instant::now();
         Self {
-            until: Instant::now() + LINKWATCH,
+            until: now + LINKWATCH,
+            next_look: now,
         }
     }
 
-    /// Waits for the next look; false when the time is over.
+    /// Whether it is time for a look.
+    pub(super) fn is_due(&self) -> bool {
+        Instant::now() >= self.next_look
+    }
+
+    /// Whether there is another look after this one.
     pub(super) fn goes_on(&mut self) -> bool {
-        const PAUSE: Duration = Duration::from_millis(50);
-        let goes_on = Instant::now() < self.until;
-        if goes_on {
-            thread::sleep(PAUSE);
-        }
-        goes_on
+        self.next_look = Instant::now() + PAUSE;
+        self.next_look < self.until
+    }
+
+    /// Waits for the next look.
+    pub(super) fn pause(&self) {
+        thread::sleep(self.next_look.saturating_duration_since(Instant::now()));
     }
 }

@@ -91,6 +91,7 @@ impl HostTwin {
             if is_settled || !moment.goes_on() {
                 return Ok(left.map(refused).chain(found).collect());
             }
+            moment.pause();
             // As a restore does once its pods are there.
             self.restore(surveyed)?;
         }

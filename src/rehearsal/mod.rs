@@ -22,6 +22,9 @@ use crate::rehearsal::host::HostTwin;
 /// So many pods are in the twin of the node at a time: the kernel destroys their namespaces together, and others wait for that.
 const AT_ONCE: usize = 32;
 
+/// So many pods that differ stay in the twin of the node until nothing changes in them any more.
+const MOST_OPEN: usize = 128;
+
 /// How a difference of a pod counts.
 pub(crate) type Weight<'a> = &'a (dyn Fn(&PodId) -> Option<Severity> + Sync);
 
@@ -62,8 +65,12 @@ fn on_stage(surveyed: &mut Surveyed, weight: Weight<'_>) -> Result<Rehearsed, Er
             chosen.push((matched, severity));
         }
     }
+    let mut open = Vec::new();
     for part in chosen.chunks_mut(AT_ONCE) {
-        pods::rehearse(part, host, &mut twin, &mut rehearsed)?;
+        open.extend(pods::restore(part, host, &mut twin, &mut rehearsed)?);
+        // One that differs may still change: others go on meanwhile.
+        pods::compare(&mut open, MOST_OPEN, &twin.host, &mut rehearsed);
     }
+    pods::compare(&mut open, 0, &twin.host, &mut rehearsed);
     Ok(rehearsed)
 }

@@ -6,12 +6,13 @@ use std::time::Instant;
 use crate::inventory::cannot_observe;
 use crate::inventory::observe::{Host, Pod};
 use crate::inventory::visit::visit;
+use crate::kernel::state::Needs;
 use crate::kernel::{Error, reported};
 use crate::model::problem::{RehearsalCause, Unrehearsed};
 use crate::model::raw_object::RawObject;
-use crate::model::{IfName, LinkKind, NetState, Parent, Severity};
+use crate::model::{IfName, LinkKind, NetState, Parent, PodId, Severity};
 use crate::records::matched::Matched;
-use crate::rehearsal::compare::{self, Difference, Side};
+use crate::rehearsal::compare::{self as comparison, Difference, Side};
 use crate::rehearsal::findings::{Rehearsed, SettlingTime};
 use crate::rehearsal::host::{HostTwin, refused};
 use crate::rehearsal::stage::{self, link_data};
@@ -31,76 +32,99 @@ struct Seen {
     lost: BTreeSet<IfName>,
 }
 
-/// Rehearses some pods together. One that cannot be read, or loses nothing, is left out.
-pub(super) fn rehearse(
+/// The twin of a pod, in which its record was restored.
+pub(super) struct PodTwin {
+    restored: RehearsedPod,
+    seen: Seen,
+    id: PodId,
+    severity: Severity,
+    settling: SettlingTime,
+}
+
+impl AsMut<Pod> for PodTwin {
+    fn as_mut(&mut self) -> &mut Pod {
+        &mut self.restored.matched.pod
+    }
+}
+
+/// Builds the twins of some pods together. One that cannot be read, or loses nothing, is left out.
+pub(super) fn restore(
     part: &mut [Chosen<'_>],
     host: &Host,
     twin: &mut HostTwin,
     rehearsed: &mut Rehearsed,
-) -> Result<(), Error> {
+) -> Result<Vec<PodTwin>, Error> {
     let seen = see(part, host, twin, rehearsed);
     let infos = seen.iter().map(|one| part[one.at].0.info.clone()).collect();
     // Build what stays of each pod.
-    let pods = stage::pods(infos)?;
-    let mut all: Vec<(Pod, &Seen)> = pods.into_iter().zip(&seen).collect();
-    let stays: Vec<Matched> = all
-        .drain(..)
-        .map(|(pod, one)| as_stays(pod, one, part[one.at].0))
-        .collect();
-    let built = build(stays, &seen, twin)?;
+    let pods = stage::pods(infos)?.into_iter().zip(&seen);
+    let stays = pods.map(|(pod, one)| as_stays(pod, one, part[one.at].0));
+    let built = build(stays.collect(), &seen, twin)?;
     // Restore each from its record.
     let begin = Instant::now();
     let records = built
         .into_iter()
         .zip(&seen)
         .map(|(pod, one)| from_record(pod, one, part[one.at].0));
-    let mut restored = restore_pods(records.collect(), &mut twin.host, &twin.links)?;
+    let restored = restore_pods(records.collect(), &mut twin.host, &twin.links)?;
     rehearsed.restore += begin.elapsed();
-    // Compare, and again a moment later where that may have changed.
-    let found = compare_all(&seen, &mut restored, &twin.host);
-    for ((one, pod), found) in seen.iter().zip(restored).zip(found) {
-        let (matched, severity) = &part[one.at];
-        let left = pod.problems.iter().filter(|one| one.is_error());
-        let differences: Vec<Difference> = left.map(refused).chain(found).collect();
-        rehearsed.pods += 1;
-        rehearsed.identical += usize::from(differences.is_empty());
-        // What is withheld from it is told where it is found.
-        let is_contested = !matched.contested.is_empty();
-        let severity = if is_contested {
-            Severity::Info
-        } else {
-            *severity
-        };
-        rehearsed.add(Some(matched), severity, differences);
-    }
-    Ok(())
+    let twins = restored.into_iter().zip(seen).map(|(restored, seen)| {
+        let (matched, severity) = &part[seen.at];
+        PodTwin {
+            restored,
+            id: matched.info.id.clone(),
+            // What is withheld from it is told where it is found.
+            severity: if matched.contested.is_empty() {
+                *severity
+            } else {
+                Severity::Info
+            },
+            seen,
+            settling: SettlingTime::begin(),
+        }
+    });
+    Ok(twins.collect())
 }
 
-/// The differences between each pod and its twin, once nothing changes in that any more.
-fn compare_all(seen: &[Seen], restored: &mut [RehearsedPod], host: &Host) -> Vec<Vec<Difference>> {
-    let mut found: Vec<Vec<Difference>> = restored.iter().map(|_| Vec::new()).collect();
-    let mut moment = SettlingTime::begin();
-    let mut open: Vec<usize> = (0..restored.len()).collect();
-    while !open.is_empty() {
-        let mut again: Vec<&mut RehearsedPod> = restored
-            .iter_mut()
-            .enumerate()
-            .filter_map(|(at, pod)| open.contains(&at).then_some(pod))
-            .collect();
-        let states = visit(&mut again, |pod| look(&mut pod.matched, host));
-        for (at, looked) in open.iter().zip(states) {
-            found[*at] = differences(&seen[*at], looked.and_then(|looked| looked));
+/// Compares pods with their twins, until no more than `most` are left that differ and may still change.
+pub(super) fn compare(
+    twins: &mut Vec<PodTwin>,
+    most: usize,
+    host: &Host,
+    rehearsed: &mut Rehearsed,
+) {
+    loop {
+        let is_due = |one: &mut PodTwin| one.settling.is_due();
+        let mut due: Vec<PodTwin> = twins.extract_if(.., is_due).collect();
+        let states = visit(&mut due, |one| look_at_twin(one, host));
+        for (mut one, looked) in due.into_iter().zip(states) {
+            let found = differences(&one.seen, looked.and_then(|looked| looked));
+            if found.is_empty() || !one.settling.goes_on() {
+                rehearsed.count(one, found);
+            } else {
+                twins.push(one);
+            }
         }
-        open.retain(|at| !found[*at].is_empty());
-        if !moment.goes_on() {
-            break;
-        }
+        let Some(first) = twins.first().filter(|_| twins.len() > most) else {
+            return;
+        };
+        first.settling.pause();
     }
-    found
+}
+
+impl Rehearsed {
+    /// Adds a pod with what was found in the end.
+    fn count(&mut self, twin: PodTwin, found: Vec<Difference>) {
+        let left = twin.restored.problems.iter().filter(|one| one.is_error());
+        let differences: Vec<Difference> = left.map(refused).chain(found).collect();
+        self.pods += 1;
+        self.identical += usize::from(differences.is_empty());
+        self.add(Some(&twin.id), twin.severity, differences);
+    }
 }
 
 /// The differences between a pod and its twin.
-fn differences(pod: &Seen, twin: Result<(NetState, Vec<RawObject>), Error>) -> Vec<Difference> {
+fn differences(pod: &Seen, twin: Looked) -> Vec<Difference> {
     let (state, reported) = match twin {
         Ok(looked) => looked,
         Err(error) => {
@@ -117,20 +141,26 @@ fn differences(pod: &Seen, twin: Result<(NetState, Vec<RawObject>), Error>) -> V
         reported: &reported,
         state: &state,
     };
-    compare::differences(real, twin, &pod.lost, &BTreeSet::new())
+    comparison::differences(real, twin, &pod.lost, &BTreeSet::new())
 }
 
-impl AsMut<Pod> for RehearsedPod {
-    fn as_mut(&mut self) -> &mut Pod {
-        &mut self.matched.pod
-    }
+/// What a namespace holds, and what the kernel reports of it.
+type Looked = Result<(NetState, Vec<RawObject>), Error>;
+
+/// A pod as it was checked a moment ago, or as it is now. The calling thread is inside it.
+fn look(matched: &mut Matched, host: &Host) -> Looked {
+    let kept = matched.pod.take_kept().map(Ok);
+    let state = kept.unwrap_or_else(|| matched.observe_inside(host))?;
+    Ok((state, reported::read(matched.pod.socket()?)?))
 }
 
-/// What a namespace holds, and what the kernel reports of it. The calling thread is inside it.
-fn look(matched: &mut Matched, host: &Host) -> Result<(NetState, Vec<RawObject>), Error> {
+/// The calling thread is inside it.
+fn look_at_twin(twin: &mut PodTwin, host: &Host) -> Looked {
+    let matched = &mut twin.restored.matched;
     // A restore limits the time for a pod.
     matched.pod.socket()?.limit(None);
-    let state = matched.observe_inside(host)?;
+    let links = matched.pod.observe_links_inside(host)?;
+    let state = matched.complete_inside(links, Needs::all_in_twin(&twin.seen.state.links))?;
     Ok((state, reported::read(matched.pod.socket()?)?))
 }
 

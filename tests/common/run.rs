@@ -72,9 +72,14 @@ impl Node {
 
     /// The same after a shell command.
     pub fn alone(&self, prelude: &str, words: &str) -> Run {
+        Run::of(&mut self.script_alone(prelude, "exec \"$@\"", words))
+    }
+
+    /// Such a machine that runs `script`, where `"$@"` is `netfix WORDS`, and `$1` netfix; after a shell command.
+    pub fn script_alone(&self, prelude: &str, script: &str, words: &str) -> Command {
         let script = format!(
             "{prelude}; others=; for netns in /run/netns/*; do case $netns in {}) ;; *) others=\"$others $netns\" ;; esac; done
-            umount -l $others; exec \"$@\"",
+            umount -l $others; {script}",
             self.pods_glob()
         );
         let mut command = self.ns.exec("timeout");
@@ -93,13 +98,11 @@ impl Node {
             .args(["sh", BINARY])
             .args(words.split_whitespace())
             .arg("--state-dir")
-            .arg(self.state_dir());
-        Run::of(
-            command
-                .env_remove("NETFIX_STATE_DIR")
-                .env("NETFIX_RUNTIME", "none")
-                .env("NO_COLOR", "1"),
-        )
+            .arg(self.state_dir())
+            .env_remove("NETFIX_STATE_DIR")
+            .env("NETFIX_RUNTIME", "none")
+            .env("NO_COLOR", "1");
+        command
     }
 
     /// netfix on a machine where the file `path` (machine-id, boot id) has another content.

@@ -1,12 +1,9 @@
 //! Before a loss, the pods are restored in a twin of the node: what would come back otherwise is told, and nothing is changed.
 
-use std::fs;
-use std::process::Stdio;
-use std::time::Duration;
+mod safety;
 
 use serde_json::Value;
 
-use crate::common::background::wait_until;
 use crate::common::{Node, Pod, Run};
 
 fn rehearse(node: &Node) -> Run {
@@ -146,63 +143,4 @@ fn a_pod_that_has_lost_its_network_is_not_rehearsed() {
     run.names("degraded", pods[0].name(), &["eth0"]);
     let run = rehearse(&node);
     assert_eq!(figures(&run)["pods"], 1, "{}", run.transcript());
-}
-
-#[test]
-fn a_rehearsal_that_is_killed_leaves_nothing() {
-    let node = Node::new();
-    let pods = node.simple_pods(4);
-    node.snapshot();
-    let before: Vec<_> = pods.iter().map(Pod::capture).collect();
-    // Other tests mount namespaces.
-    let mounted = || {
-        let mounts = fs::read_to_string("/proc/self/mounts").expect("mounts");
-        mounts.lines().filter(|line| line.contains("sysfs")).count()
-    };
-    let (host, mounts) = (node.capture(), mounted());
-    for delay in (0..20).map(|step| Duration::from_millis(7 * step)) {
-        let mut command = node.netfix_command(&[], "check --rehearse");
-        let mut child = command
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("netfix");
-        std::thread::sleep(delay);
-        // It may have ended.
-        let _ = child.kill();
-        child.wait().expect("its end");
-        assert!(!fs::exists(format!("/proc/{}", child.id())).unwrap_or(true));
-    }
-    for (pod, before) in pods.iter().zip(&before) {
-        pod.assert_same_as(before);
-    }
-    node.assert_same_as(&host);
-    assert_eq!(mounted(), mounts);
-    rehearse(&node).exits(0);
-}
-
-#[test]
-fn another_netfix_takes_no_twin_for_a_pod() {
-    let node = Node::new();
-    let pods = node.simple_pods(3);
-    node.snapshot();
-    let mut command = node.netfix_command(&[], "check --rehearse");
-    let mut child = command
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("netfix");
-    let mut looks = 0;
-    while wait_until(Duration::ZERO, || {
-        child.try_wait().expect("a child").is_none()
-    }) {
-        let list = node.netfix_json("list").json();
-        assert_eq!(
-            list["pods"].as_array().map(Vec::len),
-            Some(pods.len()),
-            "{list}"
-        );
-        looks += 1;
-    }
-    assert!(looks > 0);
 }

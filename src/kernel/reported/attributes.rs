@@ -2,27 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use netlink_packet_core::{NLA_HEADER_SIZE, NlasIterator};
+
 use crate::kernel::dump::Names;
 use crate::model::IfName;
 use crate::model::fidelity::{AttributeTable, Treatment};
 
-/// `struct nlattr` (`linux/netlink.h`).
-const HEADER: usize = 4;
-/// `NLA_TYPE_MASK`.
-const NUMBER: u16 = 0x3fff;
-
 /// Number and value of each attribute; those behind a damaged one are left out.
-pub(super) fn each(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
-    std::iter::from_fn(move || {
-        let [low, high, number_low, number_high, ..] = *bytes else {
-            return None;
-        };
-        let length = usize::from(u16::from_ne_bytes([low, high]));
-        let value = bytes.get(HEADER..length)?;
-        let number = u16::from_ne_bytes([number_low, number_high]) & NUMBER;
-        let next = length.next_multiple_of(HEADER);
-        bytes = bytes.get(next..).unwrap_or_default();
-        Some((number, value))
+pub(super) fn each(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    let attributes = NlasIterator::new(bytes).map_while(Result::ok);
+    attributes.filter_map(|one| {
+        let (number, end) = (one.kind(), usize::from(one.length()));
+        Some((number, one.into_inner().get(NLA_HEADER_SIZE..end)?))
     })
 }
 
