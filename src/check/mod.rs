@@ -3,7 +3,6 @@
 mod facts;
 mod node;
 mod pods;
-mod rehearse;
 
 use std::collections::BTreeSet;
 use std::thread;
@@ -23,6 +22,7 @@ use crate::records::fallback::FallbackRequest;
 use crate::records::stored::{last_success, load, shown};
 use crate::records::survey::{Surveyed, survey};
 use crate::refusal::Refusal;
+use crate::rehearsal::{self, Weights};
 use crate::restore::compare::{Compared, Comparison, Depth, compare};
 use crate::runtime;
 use crate::snapshot::SECOND_LOOK;
@@ -72,7 +72,12 @@ pub(crate) fn run_with(
     let mut is_second = false;
     loop {
         let inventory = look(progress)?;
-        let (mut checked, passing, mut surveyed) = examine(check, inventory, store, progress)?;
+        let Examined {
+            mut checked,
+            passing,
+            mut surveyed,
+            weights,
+        } = examine(check, inventory, store, progress)?;
         let may_pass = match passing {
             Passing::Surely => begin.elapsed() < LATE_LINKWATCH,
             Passing::Perhaps => !is_second,
@@ -80,7 +85,15 @@ pub(crate) fn run_with(
         };
         if !may_pass {
             if check.rehearse {
-                rehearse::rehearse(&mut checked, &mut surveyed, progress);
+                let count = surveyed.matched.len();
+                progress.notice(Progress::Phase(Stage::Rehearsing, count));
+                match rehearsal::rehearse(&mut surveyed, &weights) {
+                    Ok(mut rehearsed) => {
+                        checked.problems.append(&mut rehearsed.problems);
+                        checked.rehearsed = Some(rehearsed);
+                    }
+                    Err(problem) => checked.problems.push(problem),
+                }
             }
             return Ok(checked);
         }
@@ -109,13 +122,21 @@ impl Passing {
     }
 }
 
+/// What one check found, and what a rehearsal starts from.
+struct Examined {
+    checked: Readiness,
+    passing: Passing,
+    surveyed: Surveyed,
+    weights: Weights,
+}
+
 /// One check.
 fn examine(
     check: &Check<'_>,
     inventory: Inventory,
     store: &Store,
     progress: &mut dyn Listener,
-) -> Result<(Readiness, Passing, Surveyed), Refusal> {
+) -> Result<Examined, Refusal> {
     let (mut surveyed, mut problems) = survey_all(check, inventory, store)?;
     progress.notice(Progress::Phase(Stage::Comparing, surveyed.matched.len()));
     let Comparison {
@@ -126,6 +147,7 @@ fn examine(
     } = compare(&mut surveyed, Depth::Creation)?;
     let left_out = leave_out(&mut surveyed, &mut pods, check.devices, &mut problems);
     problems.extend(unsupported);
+    let weights = Weights::new(&host, &surveyed.matched, &pods);
     let host_lines = host.lines();
     let is_lost = |one: &Compared| matches!(one.verdict, PodVerdict::Lost(_));
     let has_lost_pod = pods.iter().any(is_lost);
@@ -154,7 +176,7 @@ fn examine(
     let passing = Passing::of(is_coming, lacks_carrier || found.has_new);
     let (pods, oldest_age) = (found.pods, found.oldest_age);
     let recorded = surveyed.node_state.as_ref();
-    let readiness = Readiness {
+    let checked = Readiness {
         node: surveyed.node.clone(),
         recorded: recorded.map(|recorded| shown(&recorded.stamp())),
         host: host_lines,
@@ -166,7 +188,12 @@ fn examine(
         rehearsed: None,
         problems,
     };
-    Ok((readiness, passing, surveyed))
+    Ok(Examined {
+        checked,
+        passing,
+        surveyed,
+        weights,
+    })
 }
 
 /// The pods beside their records, and the problems of that and of the node.

@@ -140,9 +140,9 @@ pub struct UpgradeArgs {
     /// Continue even if some pods cannot be restored, are lost already, or are at risk and not selected
     #[arg(long)]
     pub force: bool,
-    /// Rehearse the restore before COMMAND: build every pod a second time from its checkpoint in a twin of the node, and compare
+    /// Do not rehearse the restore in a twin of the node before COMMAND
     #[arg(long)]
-    pub rehearse: bool,
+    pub no_rehearsal: bool,
     /// Run this once, with `sh -c`, if the NIC or its carrier is not back within --wait, or too many pods are lost after the
     /// restore; then restore again
     #[arg(long, help_heading = ROLLBACK, value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]

@@ -3,9 +3,8 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::model::problem::{RehearsalCause, Unrehearsed};
-use crate::model::{IfName, PodId, Problem, Rehearsal, Severity};
-use crate::records::matched::Matched;
+use crate::model::problem::{Object, RehearsalCause, Unrehearsed};
+use crate::model::{PodId, Problem, Rehearsal, Severity};
 use crate::rehearsal::compare::Difference;
 
 /// So many objects of a pod, or of the host, are named.
@@ -14,11 +13,11 @@ const NAMED: usize = 3;
 /// What a rehearsal found.
 #[derive(Debug, Default)]
 pub(crate) struct Rehearsed {
-    /// The pods that were rehearsed.
+    /// The pods that come back as they are, or differ.
     pub pods: usize,
     /// How many of them come back as they are.
     pub identical: usize,
-    /// Those that could not be rehearsed, or only in part.
+    /// The others: those that were not rehearsed, and those of which only a part was and came back as it is.
     pub unproven: usize,
     /// Whether the links of the host were rehearsed.
     pub host: bool,
@@ -30,6 +29,11 @@ pub(crate) struct Rehearsed {
 }
 
 impl Rehearsed {
+    /// The pods that are counted.
+    pub(super) fn counted(&self) -> usize {
+        self.pods + self.unproven
+    }
+
     /// Its figures.
     pub(crate) fn figures(&self) -> Rehearsal {
         let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
@@ -39,6 +43,7 @@ impl Rehearsed {
             unproven: self.unproven,
             host: self.host,
             restore_ms: ms(self.restore),
+            reload_ms: None,
             took_ms: ms(self.took),
         }
     }
@@ -62,19 +67,21 @@ impl Rehearsed {
         }
     }
 
-    /// Adds the links of a pod that are not rehearsed.
-    pub(super) fn leave_out(
+    /// Adds a pod that is not rehearsed.
+    pub(super) fn leave_out(&mut self, pod: &PodId, object: &str, why: Unrehearsed) {
+        self.unproven += 1;
+        self.not_rehearsed(pod, object, why);
+    }
+
+    /// Adds the reason why an object of a pod is not rehearsed.
+    pub(super) fn not_rehearsed(
         &mut self,
-        pod: &Matched,
-        links: impl Iterator<Item = (IfName, Unrehearsed)>,
+        pod: &PodId,
+        object: impl Into<Object>,
+        why: Unrehearsed,
     ) {
-        let problems = links.map(|(link, why)| {
-            let cause = RehearsalCause::NotRehearsed { why };
-            cause.info(link).of(&pod.info.id)
-        });
-        let before = self.problems.len();
-        self.problems.extend(problems);
-        self.unproven += usize::from(self.problems.len() > before);
+        let cause = RehearsalCause::NotRehearsed { why };
+        self.problems.push(cause.info(object).of(pod));
     }
 }
 

@@ -12,6 +12,7 @@ use crate::model::problem::{RehearsalCause, Unrehearsed};
 use crate::model::raw_object::RawObject;
 use crate::model::{IfName, LinkKind, NetState, Parent, PodId, Severity};
 use crate::records::matched::Matched;
+use crate::records::survey::{Finding, Unmatched};
 use crate::rehearsal::compare::{self as comparison, Difference, Side};
 use crate::rehearsal::findings::{Rehearsed, SettlingTime};
 use crate::rehearsal::host::{HostTwin, refused};
@@ -22,6 +23,9 @@ use crate::restore::rehearsed::{RehearsedPod, restore_pods};
 /// A pod, and how a difference of it counts.
 pub(super) type Chosen<'a> = (&'a mut Matched, Severity);
 
+/// The differences of a pod, where its twin could be read.
+type Compared = Result<Vec<Difference>, Error>;
+
 /// A pod as it is now.
 struct Seen {
     /// Where it is in the part.
@@ -30,6 +34,8 @@ struct Seen {
     reported: Vec<RawObject>,
     /// What it loses with the host's links.
     lost: BTreeSet<IfName>,
+    /// Whether all that it loses is rehearsed.
+    is_whole: bool,
 }
 
 /// The twin of a pod, in which its record was restored.
@@ -98,8 +104,9 @@ pub(super) fn compare(
         let mut due: Vec<PodTwin> = twins.extract_if(.., is_due).collect();
         let states = visit(&mut due, |one| look_at_twin(one, host));
         for (mut one, looked) in due.into_iter().zip(states) {
-            let found = differences(&one.seen, looked.and_then(|looked| looked));
-            if found.is_empty() || !one.settling.goes_on() {
+            let found = looked.and_then(|looked| looked);
+            let found = found.map(|looked| differences(&one.seen, looked));
+            if found.as_ref().is_ok_and(Vec::is_empty) || !one.settling.goes_on() {
                 rehearsed.count(one, found);
             } else {
                 twins.push(one);
@@ -114,24 +121,31 @@ pub(super) fn compare(
 
 impl Rehearsed {
     /// Adds a pod with what was found in the end.
-    fn count(&mut self, twin: PodTwin, found: Vec<Difference>) {
+    fn count(&mut self, twin: PodTwin, found: Compared) {
+        let found = match found {
+            Ok(found) => found,
+            Err(error) => {
+                let error = error.to_string();
+                let problem = RehearsalCause::Failed { error }.warning("netns");
+                self.problems.push(problem.of(&twin.id));
+                self.unproven += 1;
+                return;
+            }
+        };
         let left = twin.restored.problems.iter().filter(|one| one.is_error());
         let differences: Vec<Difference> = left.map(refused).chain(found).collect();
-        self.pods += 1;
-        self.identical += usize::from(differences.is_empty());
+        if differences.is_empty() && !twin.seen.is_whole {
+            self.unproven += 1;
+        } else {
+            self.pods += 1;
+            self.identical += usize::from(differences.is_empty());
+        }
         self.add(Some(&twin.id), twin.severity, differences);
     }
 }
 
 /// The differences between a pod and its twin.
-fn differences(pod: &Seen, twin: Looked) -> Vec<Difference> {
-    let (state, reported) = match twin {
-        Ok(looked) => looked,
-        Err(error) => {
-            let error = error.to_string();
-            return vec![("netns".to_owned(), RehearsalCause::Failed { error })];
-        }
-    };
+fn differences(pod: &Seen, (state, reported): Looked) -> Vec<Difference> {
     let reported = survivors::in_earnest(reported);
     let real = Side {
         reported: &pod.reported,
@@ -145,17 +159,17 @@ fn differences(pod: &Seen, twin: Looked) -> Vec<Difference> {
 }
 
 /// What a namespace holds, and what the kernel reports of it.
-type Looked = Result<(NetState, Vec<RawObject>), Error>;
+type Looked = (NetState, Vec<RawObject>);
 
 /// A pod as it was checked a moment ago, or as it is now. The calling thread is inside it.
-fn look(matched: &mut Matched, host: &Host) -> Looked {
+fn look(matched: &mut Matched, host: &Host) -> Result<Looked, Error> {
     let kept = matched.pod.take_kept().map(Ok);
     let state = kept.unwrap_or_else(|| matched.observe_inside(host))?;
     Ok((state, reported::read(matched.pod.socket()?)?))
 }
 
 /// The calling thread is inside it.
-fn look_at_twin(twin: &mut PodTwin, host: &Host) -> Looked {
+fn look_at_twin(twin: &mut PodTwin, host: &Host) -> Result<Looked, Error> {
     let matched = &mut twin.restored.matched;
     // A restore limits the time for a pod.
     matched.pod.socket()?.limit(None);
@@ -184,32 +198,50 @@ fn see(
                 continue;
             }
         };
-        rehearsed.leave_out(matched, left_out(&state));
+        let id = &matched.info.id;
         let lost = survivors::lost_in_pod(&state, twin.lost());
         if matched.partial.is_some() {
-            let why = Unrehearsed::Partial;
-            let cause = RehearsalCause::NotRehearsed { why };
-            rehearsed
-                .problems
-                .push(cause.info("checkpoint").of(&matched.info.id));
-            rehearsed.unproven += 1;
-        } else if !lost.is_empty() {
+            rehearsed.leave_out(id, "checkpoint", Unrehearsed::Partial);
+            continue;
+        }
+        let mut is_whole = true;
+        for (link, why) in left_out(&state, twin) {
+            rehearsed.not_rehearsed(id, link, why);
+            is_whole = false;
+        }
+        if lost.is_empty() {
+            rehearsed.unproven += usize::from(!is_whole);
+        } else {
             seen.push(Seen {
                 at,
                 state,
                 reported,
                 lost,
+                is_whole,
             });
         }
     }
     seen
 }
 
+/// Counts the pods without a record that lose something.
+pub(super) fn without_record(pods: &[Unmatched], twin: &HostTwin, rehearsed: &mut Rehearsed) {
+    for one in pods.iter().filter(|one| one.finding != Finding::Private) {
+        let is_left_out = left_out(&one.state, twin).next().is_some();
+        if is_left_out || !survivors::lost_in_pod(&one.state, twin.lost()).is_empty() {
+            rehearsed.leave_out(&one.pod.info.id, "checkpoint", Unrehearsed::NoRecord);
+        }
+    }
+}
+
 /// The links that cannot be in a twin.
-fn left_out(state: &NetState) -> impl Iterator<Item = (IfName, Unrehearsed)> {
+fn left_out(state: &NetState, twin: &HostTwin) -> impl Iterator<Item = (IfName, Unrehearsed)> {
     state.links.iter().filter_map(|link| {
         let why = match (&link.kind, &link.parent) {
             (LinkKind::Physical, _) => Unrehearsed::Device,
+            (_, Some(Parent::Host(parent))) if twin.unrehearsed().any(|one| one == parent) => {
+                Unrehearsed::Below
+            }
             (_, Some(Parent::Elsewhere)) if link.kind.can_be_made() => Unrehearsed::Elsewhere,
             _ => return None,
         };

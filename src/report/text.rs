@@ -67,26 +67,43 @@ pub(super) fn others(numbers: impl IntoIterator<Item = (usize, impl Display)>) -
     )
 }
 
-/// `rehearsed the host and 250 pods: 250 of 250 come back identical (0.6 s, of which the restore took 0.3 s)`.
+/// `248 of 250 pods come back identical, 2 not rehearsed (0.6 s)`.
 pub(super) fn rehearsal(figures: &Rehearsal) -> String {
     let Rehearsal {
         pods,
         identical,
         unproven,
         host,
-        restore_ms,
+        restore_ms: _,
         took_ms,
+        reload_ms: _,
     } = *figures;
-    let host = if host { "the host and " } else { "" };
-    let unproven = match unproven {
-        0 => String::new(),
-        some => format!("; {} not rehearsed, or only in part", count(some, "pod")),
+    let numbers = [(pods - identical, "differ"), (unproven, "not rehearsed")];
+    let what = match (pods + unproven, host) {
+        (0, true) => "the host; no pod loses anything with its devices".to_owned(),
+        (0, false) => "nothing: no pod loses anything with the host's devices".to_owned(),
+        (all, _) => format!(
+            "{identical} of {} come back identical{}",
+            count(all, "pod"),
+            others(numbers)
+        ),
     };
+    format!("{what} ({})", milliseconds(took_ms))
+}
+
+/// `rehearsed: ` and the above.
+pub(super) fn rehearsed(figures: &Rehearsal) -> String {
+    format!("rehearsed: {}", rehearsal(figures))
+}
+
+/// `expected outage: restore 0.3 s, driver reload 4.2 s`: what a window adds up from.
+pub(super) fn expected_outage(figures: &Rehearsal) -> String {
+    let was_measured = figures.host || figures.pods > 0;
+    let restore = was_measured.then_some(figures.restore_ms);
     format!(
-        "rehearsed {host}{}: {identical} of {pods} come back identical{unproven} ({}, of which the restore took {})",
-        count(pods, "pod"),
-        milliseconds(took_ms),
-        milliseconds(restore_ms)
+        "expected outage: restore {}, driver reload {}",
+        milliseconds_or_dash(restore),
+        milliseconds_or_dash(figures.reload_ms)
     )
 }
 

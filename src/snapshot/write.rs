@@ -13,6 +13,7 @@ use crate::model::{
     AddressProxy, Checkpoint, NetState, NodeState, PodId, PodSummary, Problem, Stamp,
 };
 use crate::progress::{Listener, Progress, Stage};
+use crate::records::stored::Stored;
 use crate::refusal::Refusal;
 use crate::store::{Guard, NewestGeneration, Prune};
 
@@ -44,6 +45,32 @@ impl Captured {
                 _ => None,
             });
         pods.filter_map(|checkpoint| Some(&checkpoint.netfix.as_ref()?.state))
+    }
+
+    /// What is stored once everything is written, as it is read then.
+    pub(crate) fn records(&self) -> (Stored, Option<NodeState>) {
+        let is_gone = |id: &PodId| self.changes.gone.contains_key(id);
+        let stored = self.stored.readable().filter(|(id, _)| !is_gone(id));
+        let mut all: BTreeMap<&PodId, &Checkpoint> = stored.collect();
+        for one in &self.changes.pods {
+            if let PodChange::Write(_, checkpoint) = &one.change {
+                all.insert(&one.pod.info.id, checkpoint);
+            }
+        }
+        let checkpoints = all.into_iter().filter_map(|(id, checkpoint)| {
+            let file = serde_json::to_vec(checkpoint).ok()?;
+            let read: Checkpoint = serde_json::from_slice(&file).ok()?;
+            Some((read.pod(id), read))
+        });
+        let stored = Stored {
+            checkpoints: checkpoints.collect(),
+            ..Stored::default()
+        };
+        let node = match &self.changes.host.change {
+            HostChange::Record(node) => Some((**node).clone()),
+            HostChange::Keep(_) => self.stored.node.clone(),
+        };
+        (stored, node)
     }
 
     /// Writes what was decided, or refuses where something is to be given up that is not lost.

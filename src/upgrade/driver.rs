@@ -21,7 +21,7 @@ use crate::upgrade::phases::check::Preflight;
 use crate::upgrade::phases::late::{Late, Named};
 use crate::upgrade::phases::restore::PodNetwork;
 use crate::upgrade::phases::rollback::NetworkAfter;
-use crate::upgrade::phases::{check, command, late, pause, rehearsal, rollback, snapshot};
+use crate::upgrade::phases::{check, command, late, pause, rollback, snapshot};
 use crate::upgrade::request::UpgradeRequest;
 use crate::upgrade::unselected::Unselected;
 use crate::window::background::Background;
@@ -145,6 +145,9 @@ impl Driver<'_> {
         let session = &mut self.ledger.session;
         session.begin(PhaseName::Check, &Event::Checking);
         let found = check::run(self.request, self.context)?;
+        if let Some(figures) = found.rehearsal {
+            session.note_rehearsal(figures);
+        }
         session.end(found.blockers.may_pass(self.request));
         session.note_unselected(found.unselected.recorded());
         Ok(found)
@@ -173,11 +176,6 @@ impl Driver<'_> {
         let before = snapshot::observe(found.inventory, pods, request, self.context)?;
         let silent = &before.baseline.silent;
         session.note_before(&before.sandboxes, before.nics, silent);
-        if request.rehearse {
-            let rehearsed = rehearsal::run(&found.left_out, request, self.context)?;
-            session.note_rehearsal(rehearsed.figures());
-            found.blockers.add_of_rehearsal(rehearsed.problems);
-        }
         let lost = found.blockers.lost().filter(|_| request.restores_lost());
         let accepted = found.blockers.gate(request);
         if let (Some(lost), Ok(_)) = (lost, &accepted) {

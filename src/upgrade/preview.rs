@@ -11,7 +11,7 @@ use crate::matching::at_risk::{self, PodDrivers};
 use crate::model::net::stack;
 use crate::model::problem::WindowCause;
 use crate::model::{
-    IfName, Link, Nic, NodeIdentity, PodId, PodSummary, Problem, Window, interfaces,
+    IfName, Link, Nic, NodeIdentity, PodId, PodSummary, Problem, Rehearsal, Window, interfaces,
 };
 use crate::refusal::Refusal;
 use crate::upgrade::baseline;
@@ -35,6 +35,8 @@ pub(crate) struct Preview {
     pub nics: Vec<Nic>,
     /// What the host loses, by device.
     pub devices: Vec<DeviceLoss>,
+    /// The rehearsal of the restore, where it took place.
+    pub rehearsal: Option<Rehearsal>,
     pub problems: Vec<Problem>,
     /// Whether the window would be refused, as far as that is known.
     pub is_refused: bool,
@@ -54,7 +56,7 @@ pub(crate) fn preview(
     let begun = interrupted.as_ref().filter(|window| window.has_begun());
     let mut preview = match begun {
         Some(window) => resumed(window, request, context)?,
-        None => rehearsed(request, context)?,
+        None => observed(request, context)?,
     };
     if !preview.is_refused {
         let (unit, note) =
@@ -70,7 +72,7 @@ pub(crate) fn preview(
 }
 
 /// The check and the snapshot of a new window.
-fn rehearsed(request: &UpgradeRequest<'_>, context: &mut Context) -> Result<Preview, Refusal> {
+fn observed(request: &UpgradeRequest<'_>, context: &mut Context) -> Result<Preview, Refusal> {
     let mut found = check::run(request, context)?;
     let progress = context.progress.as_mut();
     let burst = snapshot::burst(&found.captured, request);
@@ -78,6 +80,7 @@ fn rehearsed(request: &UpgradeRequest<'_>, context: &mut Context) -> Result<Prev
     found.blockers.add_of_snapshot(written.problems);
     query::before(&request.runtimes)?;
     let mut preview = seen(found.inventory, request, |pod| found.left_out.has(pod));
+    preview.rehearsal = found.rehearsal;
     preview.problems.extend(burst);
     match found.blockers.gate(request) {
         Ok(accepted) => preview.problems.extend(accepted),
@@ -159,6 +162,7 @@ fn seen(
         pods,
         nics: nics::named(&devices).unwrap_or_default(),
         devices: lost,
+        rehearsal: None,
         problems,
         is_refused: false,
     }

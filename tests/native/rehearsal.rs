@@ -56,8 +56,8 @@ fn pods_that_come_back_identical_are_counted_and_nothing_is_changed() {
     node.assert_same_as(&host);
     assert_eq!(node.state_files(), files);
     node.netfix("check --rehearse").exits(0).stdout_has(&[
-        "rehearsed the host and 3 pods: 3 of 3 come back identical (",
-        "of which the restore took ",
+        "rehearsed: 3 of 3 pods come back identical (",
+        "; the restore took ",
     ]);
 }
 

@@ -110,7 +110,7 @@ fn request(args: &UpgradeArgs) -> Result<UpgradeRequest<'_>, Refusal> {
             (false, true) => Accepts::Lost,
             (false, false) => Accepts::Nothing,
         },
-        rehearse: args.rehearse,
+        rehearse: !args.no_rehearsal,
         log_limit: args.log_limit,
         command: &args.command,
         before: args.before.as_deref(),

@@ -188,7 +188,7 @@ pub fn in_new<R: Send>(work: impl FnOnce() -> R + Send) -> Result<R, Error> {
     let enter = || unshare(CloneFlags::CLONE_NEWNET).map(|()| work());
     thread::scope(|scope| {
         let thread =
-            point("thread").and_then(|()| thread::Builder::new().spawn_scoped(scope, enter))?;
+            point("unshare").and_then(|()| thread::Builder::new().spawn_scoped(scope, enter))?;
         let result = thread.join();
         Ok(result.map_err(|panic| Error::of_panic(&*panic))??)
     })

@@ -214,6 +214,9 @@ pub struct NodeView {
     /// What the host loses, by device (`upgrade --dry-run`).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<DeviceLoss>,
+    /// The rehearsal of the restore (`upgrade --dry-run`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rehearsal: Option<Rehearsal>,
     /// Answers of its gateways.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gateways: Vec<GatewayAnswer>,

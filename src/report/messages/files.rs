@@ -144,6 +144,7 @@ sentences! {
         Refused { message } => "in a twin of the node: {message}",
         MoreDiffer { more } => "{objects} would differ after a restore" (objects = more_objects(*more)),
         Failed { error } => "could not be rehearsed: {error}",
+        TimeOver { limit } => "the rehearsal has taken {limit}: the other pods are not rehearsed" (limit = duration(*limit)),
         NotRehearsed { why } => "is not rehearsed: {why}" (why = why.words()),
     }
 }
@@ -170,6 +171,8 @@ impl Unrehearsed {
             Self::Device => "it is a device, and there is only one of it",
             Self::Elsewhere => "it is on a link of a third namespace",
             Self::Kind => "a twin cannot have a link of this kind",
+            Self::Below => "a link of the host below it is not rehearsed",
+            Self::NoRecord => "it has no checkpoint",
             Self::Partial => "its record has gaps",
             Self::Lost => "it has lost a part of its network",
         }

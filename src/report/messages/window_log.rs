@@ -4,7 +4,7 @@ use crate::model::text::{count, duration, escape};
 use crate::model::window::{PhaseName, command_line};
 use crate::progress::Wait;
 use crate::report::messages::maintenance::repaired;
-use crate::report::text::rehearsal;
+use crate::report::text::{expected_outage, rehearsed};
 use crate::report::verb::verify::gateways;
 use crate::report::window::words::{others, reason};
 use crate::window::event::{Budget, Event, RebuildCheck, SignalEffect, UserCommand, WindowMoment};
@@ -15,7 +15,7 @@ sentences! {
         Checking => "checking that every pod can be restored",
         TakingSnapshot => "taking a snapshot",
         SnapshotTaken { pods } => "snapshot of {pods} is complete" (pods = count(*pods, "pod")),
-        Rehearsed(figures) => "{figures}" (figures = rehearsal(figures)),
+        Rehearsed(figures) => "{rehearsed}; {expected}" (rehearsed = rehearsed(figures), expected = expected_outage(figures)),
         LateSnapshot { pods } => "{pods} got the network after the snapshot: saved too" (pods = count(*pods, "pod")),
         RestoresLost(lost) => "{lost}; the window restores {them}" (them = repaired(lost)),
         SilentGateways { count: silent } => "no answer from {gateways} before the upgrade"

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::pods::{listed, stored};
 use crate::check::{CheckedPod, Readiness, lost_words};
-use crate::model::problem::{Cause, CheckCause};
+use crate::model::problem::{Cause, CheckCause, RehearsalCause};
 use crate::model::{Code, PodId, PodInfo, Problem, Severity, State};
 use crate::refusal::Refusal;
 use crate::rehearsal::Rehearsed;
@@ -14,7 +14,9 @@ use crate::report::document::{
 use crate::report::problems;
 use crate::report::screen::{LastLine, Screen};
 use crate::report::style::{Form, Style, Tone};
-use crate::report::text::{UNKNOWN, ago, count, escape, join, others, pod_noun, rehearsal};
+use crate::report::text::{
+    UNKNOWN, ago, count, escape, join, milliseconds, others, pod_noun, rehearsed,
+};
 
 /// So many pods that are left out are named.
 const NAMED: usize = 3;
@@ -82,12 +84,12 @@ pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
     let body = if style.form == Form::Plugin {
         plugin_line(document, check)
     } else if style.lists_all() {
-        stored(listed(document, style), style).text(style) + &findings(document, check, style)
+        stored(listed(document, style), style).text(style)
+            + &findings(document, check, style)
+            + &rehearsal_line(check, style)
     } else {
-        findings(document, check, style)
-    } + &check
-        .rehearsal
-        .map_or_else(String::new, |one| format!("{}\n", rehearsal(&one)));
+        findings(document, check, style) + &rehearsal_line(check, style)
+    };
     Screen {
         body,
         listed: &document.problems,
@@ -95,13 +97,27 @@ pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
     }
 }
 
+/// What came of the rehearsal; nothing with --quiet and without a finding.
+fn rehearsal_line(check: &CheckView, style: Style) -> String {
+    let is_hidden = style.is_quiet() && check.status == CheckStatus::Ok;
+    let figures = check.rehearsal.as_ref().filter(|_| !is_hidden);
+    figures.map_or_else(String::new, |figures| {
+        let restore = milliseconds(figures.restore_ms);
+        format!("{}; the restore took {restore}\n", rehearsed(figures))
+    })
+}
+
 /// One line per finding, the worst last; notes only with `-v`, but for what a loss of the NIC would take for good.
 fn findings(document: &Document, check: &CheckView, style: Style) -> String {
     let is_printed = |problem: &&Problem| {
+        let is_unrehearsed = matches!(
+            *problem.cause,
+            Cause::Rehearsal(RehearsalCause::NotRehearsed { .. })
+        );
         let is_unrecorded = matches!(*problem.cause, Cause::Check(CheckCause::Unrecorded { .. }));
         style.is_verbose()
             || problem.severity > Severity::Info
-            || (is_unrecorded && !style.is_quiet())
+            || ((is_unrecorded || is_unrehearsed) && !style.is_quiet())
     };
     problems::text(
         document.problems.iter().filter(is_printed),
@@ -167,11 +183,13 @@ fn plugin_line(document: &Document, check: &CheckView) -> String {
         1 => "1 pod has lost its network; ".to_owned(),
         lost => format!("{lost} pods have lost their network; "),
     };
+    let figures = check.rehearsal.as_ref();
+    let rehearsed = figures.map_or_else(String::new, |one| format!("; {}", rehearsed(one)));
     let limit = check.max_age.as_secs();
     let age = check.oldest_age;
     let age = age.map(|age| format!(" oldest_checkpoint={age}s;{limit};;0"));
     format!(
-        "NETFIX {} - {lost_pods}{}{} | pods={total};;;0{} lost={lost};;0;0{} drift_steps={};0;;0\n",
+        "NETFIX {} - {lost_pods}{}{rehearsed}{} | pods={total};;;0{} lost={lost};;0;0{} drift_steps={};0;;0\n",
         check.status,
         sum(document, check, Timestamp::now()).replace('|', "/"),
         first.unwrap_or_default(),

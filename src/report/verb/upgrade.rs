@@ -12,7 +12,9 @@ use crate::report::document::{Document, Extra, NodeView, PodView};
 use crate::report::problems::{programs_to_restart, word};
 use crate::report::screen::{LastLine, Screen};
 use crate::report::style::Style;
-use crate::report::text::{count, duration, escape, join, lines, list_or_dash};
+use crate::report::text::{
+    count, duration, escape, expected_outage, join, lines, list_or_dash, rehearsed,
+};
 use crate::report::window::view::{ReportView, Standing};
 use crate::upgrade::device_loss::DeviceLoss;
 use crate::upgrade::ledger::Upgraded;
@@ -69,7 +71,11 @@ pub(crate) fn question(shown: &Document) -> String {
 /// The course, one line a phase, and what may lose its network.
 fn prospect(node: &NodeView, pods: &[PodView]) -> String {
     let course = lines(&node.steps);
-    let host = on_devices(&node.devices);
+    let figures = node.rehearsal.as_ref();
+    let rehearsal = figures.map_or_else(String::new, |figures| {
+        format!("\n{}\n{}\n", rehearsed(figures), expected_outage(figures))
+    });
+    let host = on_devices(&node.devices) + &rehearsal;
     if pods.is_empty() {
         return course + "\nNo pod has an interface on this host's links.\n" + &host;
     }
@@ -129,6 +135,7 @@ pub(crate) fn preview(request: &UpgradeRequest<'_>, preview: Preview) -> Documen
     let node = NodeView {
         steps,
         devices: preview.devices.clone(),
+        rehearsal: preview.rehearsal,
         ..NodeView::of(&preview.node)
     };
     let exit = if preview.is_refused {

@@ -8,7 +8,7 @@ use super::words::{self, clock, printed};
 use super::{chart, figures, histogram, nics, settings, tables};
 use crate::model::window::{PhaseName, Rollback};
 use crate::report::page::{document, sign};
-use crate::report::text::{count, escape, join, milliseconds, or_dash, rehearsal};
+use crate::report::text::{count, escape, expected_outage, join, milliseconds, or_dash, rehearsal};
 
 const NICS: &str = "Driver and firmware before the window, and when netfix last read them";
 
@@ -117,7 +117,7 @@ fn facts(view: &ReportView) -> Markup {
                 dt { "Began" } dd { (clock(window, 0, words::DATE_AND_TIME)) }
                 dt { "Ended" } dd { (ended(view)) }
                 @if let Some(note) = clock_set(window) { dt { "Clock" } dd { (note) } }
-                @if let Some(figures) = &window.rehearsal { dt { "Rehearsal" } dd { (rehearsal(figures)) } }
+                @if let Some(figures) = &window.rehearsal { dt { "Rehearsal" } dd { (rehearsal(figures)) "; " (expected_outage(figures)) } }
                 @if let Some(run) = &window.run {
                     dt { "Command" } dd { code { (words::argv(run)) } br; (words::run_end(window, PhaseName::Command, run)) }
                 }

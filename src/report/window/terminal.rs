@@ -12,8 +12,8 @@ use crate::report::screen::LastLine;
 use crate::report::style::{Style, Tone};
 use crate::report::table::{Cell, KEPT, Table};
 use crate::report::text::{
-    self, Facts, UNKNOWN, count, escape, milliseconds, milliseconds_or_dash, or_dash, rehearsal,
-    seconds,
+    self, Facts, UNKNOWN, count, escape, expected_outage, milliseconds, milliseconds_or_dash,
+    or_dash, rehearsal, seconds,
 };
 
 /// Everything about one window but its verdict.
@@ -50,6 +50,7 @@ fn facts(view: &ReportView) -> Facts {
     facts.extend(clock_set(window).map(|note| ("clock", note)));
     let figures = window.rehearsal.as_ref();
     facts.extend(figures.map(|figures| ("rehearsal", rehearsal(figures))));
+    facts.extend(figures.map(|figures| ("", expected_outage(figures))));
     if let Some(run) = &window.run {
         facts.push(("command", words::argv(run)));
         facts.push(("", words::run_end(window, PhaseName::Command, run)));

@@ -9,12 +9,13 @@ use crate::context::Context;
 use crate::inventory::Inventory;
 use crate::inventory::look::Look;
 use crate::model::problem::{AlreadyLost, Cause, WindowCause};
-use crate::model::{Code, Problem};
+use crate::model::{Code, Problem, Rehearsal};
 use crate::progress::Listener;
 use crate::refusal::Refusal;
 use crate::snapshot::{Captured, SECOND_LOOK, capture};
 use crate::upgrade::baseline::LeftOut;
 use crate::upgrade::condition::unknown_drivers;
+use crate::upgrade::phases::rehearsal;
 use crate::upgrade::programs;
 use crate::upgrade::request::UpgradeRequest;
 use crate::upgrade::unselected::Unselected;
@@ -30,6 +31,8 @@ pub(crate) struct Preflight {
     pub captured: Captured,
     /// The pods, which are not read again.
     pub inventory: Inventory,
+    /// The rehearsal of their restore, where it took place.
+    pub rehearsal: Option<Rehearsal>,
 }
 
 /// Finds the programs, then observes the machine, and once more where what a pod has lost may be gone a moment later. What
@@ -59,6 +62,12 @@ pub(crate) fn run(
         .blockers
         .0
         .extend(problem.map(|problem| (Bearing::Object, problem)));
+    if request.rehearse {
+        let (captured, left_out) = (&found.captured, &found.left_out);
+        let (figures, problems) = rehearsal::run(captured, left_out, request, context);
+        found.rehearsal = figures;
+        found.blockers.add_of_rehearsal(problems);
+    }
     Ok(found)
 }
 
@@ -101,6 +110,7 @@ fn observe(
         unselected: Unselected::default(),
         captured,
         inventory,
+        rehearsal: None,
     })
 }
 
@@ -203,11 +213,18 @@ impl Blockers {
         }
     }
 
-    /// Adds the differences that a rehearsal found.
-    pub(crate) fn add_of_rehearsal(&mut self, problems: Vec<Problem>) {
-        let differences = problems.into_iter().filter(Problem::is_error);
-        self.0
-            .extend(differences.map(|problem| (Bearing::Object, problem)));
+    /// Adds the differences that a rehearsal found, and what was not rehearsed.
+    fn add_of_rehearsal(&mut self, problems: Vec<Problem>) {
+        let found = problems.into_iter().map(|problem| {
+            let is_object = problem.is_error();
+            let bearing = if is_object {
+                Bearing::Object
+            } else {
+                Bearing::Note
+            };
+            (bearing, problem)
+        });
+        self.0.extend(found);
     }
 
     /// Whether they let the window begin.

@@ -1,56 +1,86 @@
-//! The rehearsal: every pod at risk is built a second time from the checkpoint that was just written.
+//! The rehearsal: every pod at risk is built a second time from the checkpoint that the snapshot is about to write.
 
-use std::collections::BTreeMap;
+use std::path::Path;
 
 use crate::context::Context;
 use crate::inventory::Inventory;
-use crate::model::problem::RehearsalCause;
-use crate::model::{PodId, Severity};
-use crate::plan::PodVerdict;
+use crate::model::window::WindowPod;
+use crate::model::{Problem, Rehearsal};
 use crate::progress::{Progress, Stage};
+use crate::records::contest::{self, CNI_CACHE};
 use crate::records::fallback::FallbackRequest;
-use crate::records::stored::load;
-use crate::records::survey::survey;
+use crate::records::survey::{Records, SourceContents, survey_from};
 use crate::refusal::Refusal;
-use crate::rehearsal::{self, Rehearsed};
+use crate::rehearsal::{self, Rehearsed, Weights};
 use crate::restore::compare::{Depth, compare};
+use crate::snapshot::Captured;
+use crate::store::Store;
 use crate::upgrade::baseline::LeftOut;
 use crate::upgrade::request::UpgradeRequest;
 
-/// Rehearses what a restore after COMMAND will do. Pods that have lost their network already are left out: they come back otherwise
-/// than they are.
+/// Rehearses what a restore after COMMAND will do. Without a rehearsal nothing is proven, and the window goes on: its figures are
+/// `None`, and a warning has the reason.
 pub(crate) fn run(
+    captured: &Captured,
+    left_out: &LeftOut,
+    request: &UpgradeRequest<'_>,
+    context: &mut Context,
+) -> (Option<Rehearsal>, Vec<Problem>) {
+    match rehearse(captured, left_out, request, context) {
+        Ok(rehearsed) => {
+            let figures = Rehearsal {
+                reload_ms: known_reload(request.command, &context.store),
+                ..rehearsed.figures()
+            };
+            (Some(figures), rehearsed.problems)
+        }
+        Err(Refusal { problems, .. }) => {
+            let problems = problems.into_iter().map(Problem::demoted);
+            (None, problems.collect())
+        }
+    }
+}
+
+fn rehearse(
+    captured: &Captured,
     left_out: &LeftOut,
     request: &UpgradeRequest<'_>,
     context: &mut Context,
 ) -> Result<Rehearsed, Refusal> {
-    let (selection, store) = (&request.selection, &context.store);
+    let selection = &request.selection;
     let inventory = Inventory::open(selection)?;
-    let stored = load(store, selection)?;
-    let mut surveyed = survey(inventory, stored, selection, store, FallbackRequest::NONE)?;
+    let (stored, node) = captured.records();
+    let contents = SourceContents {
+        records: Records::Stored(stored),
+        node,
+        problems: Vec::new(),
+    };
+    let sources = contest::Sources {
+        store: &context.store,
+        cni_cache: Path::new(CNI_CACHE),
+    };
+    let fallback = FallbackRequest::NONE;
+    let mut surveyed = survey_from(inventory, contents, None, selection, sources, fallback)?;
     let stage = Progress::Phase(Stage::Rehearsing, surveyed.matched.len());
     context.progress.notice(stage);
-    let compared = compare(&mut surveyed, Depth::Creation)?.pods;
-    let weights: BTreeMap<PodId, Severity> = surveyed
-        .matched
-        .iter()
-        .zip(&compared)
-        .filter(|(_, one)| !matches!(one.verdict, PodVerdict::Lost(_) | PodVerdict::Unknown(_)))
-        .filter(|(matched, _)| !left_out.has(&matched.info.id))
-        .map(|(matched, one)| {
-            // What no restore could bring back is told already.
-            let is_whole = one.unsupported.is_empty();
-            let severity = if is_whole {
-                Severity::Error
-            } else {
-                Severity::Info
-            };
-            (matched.info.id.clone(), severity)
-        })
-        .collect();
-    let weight = |id: &PodId| weights.get(id).copied();
-    rehearsal::rehearse(&mut surveyed, &weight).map_err(|error| {
-        let error = error.to_string();
-        RehearsalCause::Failed { error }.error("host").into()
+    let compared = compare(&mut surveyed, Depth::Creation)?;
+    let mut weights = Weights::new(&compared.host, &surveyed.matched, &compared.pods);
+    weights.leave_out(|id| left_out.has(id));
+    surveyed
+        .unmatched
+        .retain(|one| !left_out.has(&one.pod.info.id));
+    Ok(rehearsal::rehearse(&mut surveyed, &weights)?)
+}
+
+/// How long the driver took in the newest window with this command in which that is known: until the first pod was back.
+fn known_reload(command: &[String], store: &Store) -> Option<u64> {
+    /// So many windows are read.
+    const MOST: usize = 20;
+    let ids = store.windows().ok()?;
+    ids.iter().rev().take(MOST).find_map(|id| {
+        let window = store.load_window(id).ok()??;
+        let is_same = window.run.as_ref().is_some_and(|run| run.argv == command);
+        let outages = window.pods.iter().filter_map(WindowPod::outage);
+        outages.min().filter(|_| is_same)
     })
 }

@@ -31,6 +31,7 @@ mod proof;
 mod question;
 mod reboot;
 mod refused;
+mod rehearsed;
 mod rollback;
 mod rollback_interrupted;
 mod scene;

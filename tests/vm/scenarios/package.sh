@@ -4,7 +4,7 @@
 # shellcheck source=tests/vm/window.sh
 . "$LAB_REPO/tests/vm/window.sh"
 
-TIMERS=(netfix-snapshot.timer netfix-check.timer)
+TIMERS=(netfix-snapshot.timer netfix-check.timer netfix-rehearsal.timer)
 METRICS=/var/lib/prometheus/node-exporter/netfix.prom
 OPTIONS=/etc/default/netfix
 
@@ -79,7 +79,7 @@ dpkg -i "$deb"
 is_installed
 dpkg -L netfix >"$WORK/paths"
 [ -z "$(dpkg --verify netfix)" ] || fail "files differ: $(dpkg --verify netfix)"
-timers_are "disabled disabled inactive inactive"
+timers_are "disabled disabled disabled inactive inactive inactive"
 [ ! -e $STATE ] || fail "netfix was run"
 [ -z "$(systemctl list-units --all --plain --no-legend 'netfix-*' | grep -v 'not-found' || :)" ] || fail "a unit is loaded"
 verified=$(systemd-analyze verify /usr/lib/systemd/system/netfix-* 2>&1) || fail "systemd-analyze verify fails: $verified"
@@ -114,7 +114,7 @@ is_installed
 [ "$(dpkg-query -W -f '${Version}' netfix)" = 99.0 ] || fail "not upgraded"
 window_runs
 [ -n "$(systemctl list-units --plain --no-legend --state=waiting 'netfix-deadline-*.timer')" ] || fail "the deadline is gone"
-timers_are "enabled enabled active active"
+timers_are "enabled enabled enabled active active active"
 grep -qx 'NETFIX_CHECK_OPTIONS=--max-age 3h' $OPTIONS || fail "the options are lost"
 kept_whole "the upgrade"
 
@@ -122,7 +122,7 @@ step "a removal in the middle of a window is refused"
 ! dpkg -r netfix >"$WORK/refused" 2>&1 || fail "netfix was removed"
 grep -q 'a maintenance window is open' "$WORK/refused" || fail "no reason: $(cat "$WORK/refused")"
 is_installed
-timers_are "enabled enabled active active"
+timers_are "enabled enabled enabled active active active"
 window_runs
 
 step "the window of the replaced program ends as any other"
@@ -151,7 +151,7 @@ rm $STATE/window.json
 
 step "installed again: the checkpoints are used; purged: nothing is left"
 dpkg -i "$deb"
-timers_are "disabled disabled inactive inactive"
+timers_are "disabled disabled disabled inactive inactive inactive"
 expect_exit 0 nf diff
 dpkg --purge netfix
 while read -r path; do

@@ -37,19 +37,21 @@ pod_at() {
     pod_net "$1" "10.3.0.2$2/24" 10.3.0.1
 }
 
-# The part of a service that limits its rights; both services must have the same.
-sandbox() { sed -n '/^NoNewPrivileges=/,$p' "$LAB_REPO/contrib/systemd/$1"; }
+# The part of a service that limits its rights; all services must have the same, but that a rehearsal sets sysctls.
+sandbox() { sed -n '/^NoNewPrivileges=/,$ { /rehearsal/d; s/^ProtectKernelTunables=no/ProtectKernelTunables=yes/; p }' "$LAB_REPO/contrib/systemd/$1"; }
 
 well_formed() {
     [ -z "$(systemd-analyze verify --man=no "$LAB_REPO"/contrib/systemd/netfix-* 2>&1)" ] || fail "systemd-analyze verify complains"
     local unit
     # Four tenths are for the calls that mount a sysfs, for bpf(2) and pidfd_getfd(2).
-    local -A most=([check]=29 [snapshot]=29)
-    for unit in check snapshot; do
+    local -A most=([check]=29 [snapshot]=29 [rehearsal]=31)
+    for unit in check snapshot rehearsal; do
         systemd-analyze security --offline=true --threshold="${most[$unit]}" "$LAB_REPO/contrib/systemd/netfix-$unit.service" >"$OUT" ||
             fail "netfix-$unit.service is exposed: $(tail -n 1 "$OUT")"
     done
-    diff <(sandbox netfix-snapshot.service) <(sandbox netfix-check.service) || fail "two sandboxes"
+    for unit in check rehearsal; do
+        diff <(sandbox netfix-snapshot.service) <(sandbox "netfix-$unit.service") || fail "two sandboxes"
+    done
 }
 
 # The schedule is too slow for a test: here both timers fire at once, and the check's also when it is started.
@@ -124,6 +126,10 @@ checked "success 0"
 metric "netfix_check_status 0"
 metric "netfix_pods{state=\"in-sync\"} ${#PODS[@]}"
 next_run netfix-snapshot "success 0" date -s '+1 hour'
+
+step "the rehearsal in its sandbox finds what the check finds, and that every pod comes back"
+systemctl start netfix-rehearsal.service || fail "the rehearsal failed: $(journalctl -u netfix-rehearsal.service -o cat)"
+ended netfix-rehearsal "success 0"
 
 step "a failed unit, the journal and the metrics report a loss; a snapshot at that moment replaces nothing"
 cp -r "$KEPT/checkpoints" "$WORK/good"

@@ -103,6 +103,7 @@ causes! {
         Refused { message: String } => RehearsalDiffers,
         MoreDiffer { more: usize } => RehearsalDiffers,
         Failed { error: String } => RehearsalDiffers,
+        TimeOver { limit: Duration } => RehearsalDiffers,
         NotRehearsed { why: Unrehearsed } => RehearsalDiffers,
     }
 }
@@ -116,6 +117,10 @@ pub enum Unrehearsed {
     Elsewhere,
     /// A rehearsal cannot make a link of this kind.
     Kind,
+    /// A link of the host below it is not rehearsed.
+    Below,
+    /// It has no record that can be used.
+    NoRecord,
     /// Its record has gaps.
     Partial,
     /// It has lost a part of its network.
