@@ -259,12 +259,13 @@ fn is_another(then: &Link, now: &Link) -> bool {
     then.is_on_host() && then.index != 0 && then.index != now.index && has_other_mac
 }
 
-/// The addresses of a link whose absence is a loss.
+/// The addresses of a link whose absence is a loss: that of a group is no source of a packet.
 fn owned<'a>(
     state: &'a Indexed<'_>,
     dev: &IfName,
     family: IpFamily,
 ) -> impl Iterator<Item = &'a Address> {
     let addresses = state.addresses_of(dev).iter().copied();
-    addresses.filter(move |one| one.is_owned() && IpFamily::of(one.local.is_ipv4()) == family)
+    let addresses = addresses.filter(|one| one.is_owned() && !one.local.is_multicast());
+    addresses.filter(move |one| IpFamily::of(one.local.is_ipv4()) == family)
 }

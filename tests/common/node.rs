@@ -246,3 +246,19 @@ impl Node {
         Capture::of_node(&self.ns)
     }
 }
+
+/// A simple pod with these objects, each a line for ip(8).
+pub fn prepared<'n>(node: &'n Node, lines: &[&str]) -> Pod<'n> {
+    let pod = node.pod("web").simple();
+    for line in lines {
+        pod.ip(line);
+    }
+    pod
+}
+
+/// A pod with these objects loses its NIC, and has them all afterwards.
+pub fn comes_back(lines: &[&str]) {
+    let node = Node::new();
+    let pod = prepared(&node, lines);
+    node.assert_all_survive_a_loss(&[pod]);
+}

@@ -15,22 +15,8 @@ mod shared;
 mod sysfs;
 mod tunnels;
 
+use crate::common::node::{comes_back, prepared};
 use crate::common::{Node, Pod};
-
-fn prepared<'n>(node: &'n Node, lines: &[&str]) -> Pod<'n> {
-    let pod = node.pod("web").simple();
-    for line in lines {
-        pod.ip(line);
-    }
-    pod
-}
-
-/// A pod with these objects loses its NIC.
-fn comes_back(lines: &[&str]) {
-    let node = Node::new();
-    let pod = prepared(&node, lines);
-    node.assert_all_survive_a_loss(&[pod]);
-}
 
 /// A pod with these objects suffers this, with its NIC in place, and is repaired on the same link; then nothing differs for
 /// netfix either.

@@ -10,22 +10,8 @@ mod survivors;
 use std::process::Stdio;
 use std::time::Duration;
 
+use crate::common::node::{comes_back, prepared};
 use crate::common::{Node, Pod, Run, background::wait_until};
-
-fn prepared<'n>(node: &'n Node, lines: &[&str]) -> Pod<'n> {
-    let pod = node.pod("web").simple();
-    for line in lines {
-        pod.ip(line);
-    }
-    pod
-}
-
-/// A pod with these objects loses its NIC.
-fn comes_back(lines: &[&str]) {
-    let node = Node::new();
-    let pod = prepared(&node, lines);
-    node.assert_all_survive_a_loss(&[pod]);
-}
 
 /// Restores onto a NIC without carrier, and gives it carrier once `is_there`.
 fn restore_with_late_carrier(node: &Node, options: &str, is_there: impl Fn() -> bool) {

@@ -1,6 +1,7 @@
 //! Runs a case, and says how it ends.
 
 use super::case::{Case, Chapter, Loss};
+use super::forecast::{Forecast, Side};
 use super::named::Named;
 use super::witness::Witness;
 use super::{lines, scene};
@@ -12,6 +13,8 @@ pub(super) enum Ending {
     Equal(usize),
     /// What differs was named by the snapshot.
     Named,
+    /// What else differs was foreseen by the rehearsal.
+    Foreseen(String),
     /// Something else differs, or netfix complains of what is as before.
     Different(String),
 }
@@ -40,6 +43,7 @@ pub(super) fn of(case: &Case) -> Ending {
         named: Named::by(&snapshot),
         snapshot,
     };
+    let mut forecast = forecast_of(&node, &pod, case);
     let young = case.has(Chapter::Young).then(|| node.pod("young").simple());
     scene::lose(&node, case);
     let accepted = accepted + lines::run(&pod.ns, &case.harm);
@@ -48,20 +52,44 @@ pub(super) fn of(case: &Case) -> Ending {
         scene::make_by_hand(&node, &pod);
         node.netfix("snapshot");
     }
-    let mut complaint = turn(&node, &pod, case, &before, young.as_ref());
-    if case.has(Chapter::Twice) && complaint.is_none() {
+    let mut end = turn(&node, &pod, case, &before, young.as_ref(), &forecast);
+    if case.has(Chapter::Twice) && matches!(end, Turn::Equal) {
         if case.has(Chapter::Saved) {
             node.netfix("snapshot");
         }
+        // A link that somebody made by hand comes back as recorded.
+        forecast = if case.has(Chapter::Half) {
+            Forecast::default()
+        } else {
+            forecast_of(&node, &pod, case)
+        };
         scene::lose(&node, case);
-        complaint = turn(&node, &pod, case, &before, young.as_ref())
-            .map(|complaint| format!("after a second loss: {complaint}"));
+        end = turn(&node, &pod, case, &before, young.as_ref(), &forecast);
+        if let Turn::Different(complaint) = &mut end {
+            complaint.insert_str(0, "after a second loss: ");
+        }
     }
-    match complaint {
-        Some(complaint) => Ending::Different(complaint),
-        None if before.named.is_empty() => Ending::Equal(accepted),
-        None => Ending::Named,
+    match end {
+        Turn::Different(complaint) => Ending::Different(complaint),
+        Turn::Foreseen(lines) => Ending::Foreseen(lines),
+        Turn::Equal if before.named.is_empty() => Ending::Equal(accepted),
+        Turn::Equal => Ending::Named,
     }
+}
+
+/// Where the NIC is lost: the rehearsal tells nothing of other harm.
+fn forecast_of(node: &Node, pod: &Pod<'_>, case: &Case) -> Forecast {
+    if case.is_lost() {
+        Forecast::of(node, pod)
+    } else {
+        Forecast::default()
+    }
+}
+
+enum Turn {
+    Equal,
+    Foreseen(String),
+    Different(String),
 }
 
 /// Restores, and says what is not as before.
@@ -71,14 +99,15 @@ fn turn(
     case: &Case,
     before: &Before,
     young: Option<&Pod<'_>>,
-) -> Option<String> {
+    forecast: &Forecast,
+) -> Turn {
     let restore = scene::restore(node, case);
     if case.has(Chapter::Flap) {
         scene::flap(node, pod);
     }
     let is_aged = case.has(Chapter::Renewed);
-    let mut lines = before.pod.becomes(is_aged, || Witness::of_pod(pod, node));
-    lines.extend(before.host.becomes(is_aged, || Witness::of_node(node)));
+    let of_pod = before.pod.becomes(is_aged, || Witness::of_pod(pod, node));
+    let of_host = before.host.becomes(is_aged, || Witness::of_node(node));
     let (diff, check) = (node.netfix_json("diff"), node.netfix_json("check"));
     let mut named = before.named.clone();
     if case.has(Chapter::Half) || case.loss == Loss::None {
@@ -87,13 +116,21 @@ fn turn(
     let is_told = [&restore, &diff, &check]
         .iter()
         .any(|run| run.code != Some(0));
-    let mut lines = named.others(lines);
-    if case.has(Chapter::Half) {
-        // An index is never changed. The first restore names it, a later snapshot records it.
-        lines.retain(|line| !line.contains("links.eth0.ifindex"));
-    }
+    let side = |all: Vec<String>| {
+        let mut unnamed = named.others(all.clone());
+        if case.has(Chapter::Half) {
+            // An index is never changed. The first restore names it, a later snapshot records it.
+            unnamed.retain(|line| !line.contains("links.eth0.ifindex"));
+        }
+        Side { all, unnamed }
+    };
+    let mut sides = [of_host, of_pod].map(side);
+    let foreseen = forecast.take_foreseen(&mut sides);
     let runs = [&before.snapshot, &restore, &diff, &check];
-    let mut complaints = named.complaints(&runs, young.map(Pod::name));
+    let mut complaints = forecast.complaints(&sides);
+    if foreseen.is_empty() {
+        complaints.extend(named.complaints(&runs, young.map(Pod::name)));
+    }
     if let Some(young) = young.map(Pod::name)
         && !restore
             .coded("checkpoint-missing")
@@ -102,15 +139,20 @@ fn turn(
     {
         complaints.push(format!("{young} has nothing, and restore does not say so"));
     }
+    let lines = sides.map(|side| side.unnamed).concat();
     if lines.is_empty() && complaints.is_empty() {
-        return None;
+        return if foreseen.is_empty() {
+            Turn::Equal
+        } else {
+            Turn::Foreseen(foreseen.join("\n"))
+        };
     }
     let word = match (lines.is_empty(), is_told) {
         (true, _) => "COMPLAINT without a difference",
         (false, true) => "TOLD difference",
         (false, false) => "SILENT difference",
     };
-    Some(format!(
+    Turn::Different(format!(
         "{word}\n{}\n{}\n{}",
         lines.join("\n"),
         complaints.join("\n"),

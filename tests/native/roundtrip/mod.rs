@@ -1,4 +1,5 @@
-//! Random namespaces: snapshot, a loss, restore; afterwards nothing differs, or the snapshot named it.
+//! Random namespaces: snapshot, a loss, restore; afterwards nothing differs, or the snapshot or the rehearsal
+//! said so before.
 //!
 //! `NETFIX_CASES=1000 NETFIX_SEED=7 cargo test --features failpoints,fuzzing --test native roundtrip` runs other ones, and more.
 //! A case that fails is made smaller and printed: it belongs into `testdata/roundtrip`.
@@ -6,6 +7,7 @@
 mod case;
 mod decided;
 mod ending;
+mod forecast;
 mod lines;
 mod named;
 #[path = "../../common/numbers.rs"]
@@ -36,7 +38,7 @@ fn report(title: &str, case: Case, why: &str) {
     }
     let (case, why) = case.smaller(|case| match ending::of(case) {
         Ending::Different(why) => Some(why),
-        Ending::Equal(_) | Ending::Named => None,
+        Ending::Equal(_) | Ending::Named | Ending::Foreseen(_) => None,
     });
     eprintln!("{title}: {}\n{why}\n", json(&case));
 }
@@ -61,7 +63,7 @@ fn side_by_side(limit: u64, work: impl Fn(u64) + Sync) {
 fn what_a_random_pod_loses_comes_back_or_was_named() {
     let (cases, seed) = (number("NETFIX_CASES", 24), number("NETFIX_SEED", 1));
     let counter = || AtomicUsize::new(0);
-    let (equal, named, accepted) = (counter(), counter(), counter());
+    let (equal, named, foreseen, accepted) = (counter(), counter(), counter(), counter());
     let failures = Mutex::new(Vec::new());
     side_by_side(cases, |at| {
         let case = random::case(seed.wrapping_mul(0x1_0000_0001).wrapping_add(at));
@@ -73,6 +75,10 @@ fn what_a_random_pod_loses_comes_back_or_was_named() {
             Ending::Named => {
                 named.fetch_add(1, Ordering::Relaxed);
             }
+            Ending::Foreseen(lines) => {
+                eprintln!("case {at} of seed {seed}, foreseen by the rehearsal:\n{lines}");
+                foreseen.fetch_add(1, Ordering::Relaxed);
+            }
             Ending::Different(first) => {
                 report(&format!("case {at} of seed {seed}"), case, &first);
                 failures.lock().expect("the failures").push(at);
@@ -83,7 +89,8 @@ fn what_a_random_pod_loses_comes_back_or_was_named() {
     let accepted = accepted.into_inner();
     let failures = failures.into_inner().expect("the failures");
     eprintln!(
-        "seed {seed}: {equal} equal ({accepted} lines), {named} named by the snapshot, {} different",
+        "seed {seed}: {equal} equal ({accepted} lines), {named} named by the snapshot, {} foreseen by the rehearsal, {} different",
+        foreseen.into_inner(),
         failures.len()
     );
     assert!(failures.is_empty(), "cases {failures:?} of seed {seed}");
@@ -91,6 +98,17 @@ fn what_a_random_pod_loses_comes_back_or_was_named() {
         equal > named && accepted > 5 * equal,
         "{equal} equal, {named} named, {accepted} lines"
     );
+}
+
+#[test]
+fn a_loss_that_makes_a_route_which_the_pod_lacks_is_foreseen() {
+    let text = include_str!("../../../testdata/roundtrip/broadcast-route-that-the-pod-lacks.json");
+    let case: Case = serde_json::from_str(text).expect("a case");
+    match ending::of(&case) {
+        Ending::Foreseen(lines) => assert!(lines.contains("10.88.255.255"), "{lines}"),
+        Ending::Different(what) => panic!("{what}"),
+        Ending::Equal(_) | Ending::Named => panic!("the loss makes no route"),
+    }
 }
 
 #[test]

@@ -112,6 +112,20 @@ fn is_left(problem: &ReportedProblem, line: &str) -> bool {
         return line.contains(".ifindex:");
     }
     let words = problem.object.split_whitespace();
-    let mut words = words.filter(|word| word.contains(['.', ':']));
-    line.starts_with('+') && words.any(|word| line.contains(word))
+    let words = words.filter(|word| word.contains(['.', ':']));
+    let is_it = line.starts_with('+') && words.flat_map(names_of).any(|name| line.contains(&name));
+    // A link that was down and up has a link-local address by a secret that the kernel makes for it.
+    is_it || problem.object.starts_with("address fe80::") && line.contains("/stable_secret: ")
+}
+
+/// A prefix as ip(8) and `/proc/net/ipv6_route` have it.
+pub(super) fn names_of(prefix: &str) -> Vec<String> {
+    let address = prefix.split('/').next().unwrap_or_default();
+    let mut names = vec![address.to_owned()];
+    if prefix.ends_with("/0") {
+        names.push("default".to_owned());
+    }
+    let ip = address.parse::<Ipv6Addr>();
+    names.extend(ip.map(|ip| format!("{:032x}", u128::from(ip))));
+    names
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::case::{Case, Chapter, Loss};
 use crate::common::background::wait_until;
+use crate::common::namespace::Namespace;
 use crate::common::{GATEWAY4, GATEWAY6, Node, Pod, Run};
 
 const BOND: &str = "bond4";
@@ -12,6 +13,15 @@ const BOND: &str = "bond4";
 const LATE: Duration = Duration::from_millis(1500);
 /// How long a link may take to notice that its carrier is gone, or back.
 const NOTICED: Duration = Duration::from_millis(2500);
+
+/// The kernel may delete a `managed` neighbour at each moment at which it has given it up: here it asks longer than a case lasts.
+fn ask_neighbours_long(ns: &Namespace, lines: &[String]) {
+    if lines.iter().any(|line| line.ends_with(" managed")) {
+        for family in ["ipv4", "ipv6"] {
+            ns.set_sysctl(&format!("{family}/neigh/eth0/mcast_solicit"), "300");
+        }
+    }
+}
 
 /// Makes the link of the node below the pod, and returns its name.
 fn parent_of<'c>(node: &Node, case: &'c Case) -> &'c str {
@@ -80,6 +90,8 @@ pub(super) fn pod_of<'n>(node: &'n Node, case: &Case) -> Pod<'n> {
             "a macvlan on {parent}"
         );
     }
+    ask_neighbours_long(&node.ns, &case.host);
+    ask_neighbours_long(&pod.ns, &case.lines);
     if case.wire {
         add_wire(node);
     }
@@ -153,19 +165,22 @@ fn give_carrier(node: &Node) {
     }
 }
 
-/// The other end of the wire goes down and up, until the pod has noticed each.
+/// The other end of the wire goes down and up, until the node and the pod have noticed each.
 pub(super) fn flap(node: &Node, pod: &Pod<'_>) {
-    let has_carrier = || {
-        let link = pod.ns.try_ip("link show dev eth0").unwrap_or_default();
+    let has_carrier = |ns: &Namespace| {
+        let link = ns.try_ip("link show dev eth0").unwrap_or_default();
         link.contains("LOWER_UP")
     };
-    let was_up = has_carrier();
+    let with_carrier = [&node.ns, &pod.ns].into_iter().filter(|ns| has_carrier(ns));
+    let noticing: Vec<&Namespace> = with_carrier.collect();
     for is_up in [false, true] {
         if is_up {
             give_carrier(node);
         } else {
             node.gateway.ip("link set up0 down");
         }
-        wait_until(NOTICED, || !was_up || has_carrier() == is_up);
+        wait_until(NOTICED, || {
+            noticing.iter().all(|ns| has_carrier(ns) == is_up)
+        });
     }
 }

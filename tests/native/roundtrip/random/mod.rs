@@ -54,13 +54,21 @@ pub(super) fn case(seed: u64) -> Case {
     let parent = n.of(&["", "", "eth0.3", "bond4", "bond4.3"]).to_owned();
     let second = n.one_in(3);
     let wire = n.one_in(4);
-    let lines = lines(n, second || wire);
+    let mut lines = lines(n, second || wire);
     let host = if parent.starts_with("bond") || !n.one_in(3) {
         Vec::new()
     } else {
         host::lines(n)
     };
-    let loss = blows::loss(n);
+    let mut loss = blows::loss(n);
+    if loss != Loss::None && n.one_in(8) {
+        lines.push(unmade(n));
+    }
+    let is_held_down = lines.iter().any(|line| line.contains("protodown on"));
+    if is_held_down && loss == Loss::Late {
+        // The kernel gives such a link the late carrier of the link below it, and with that a link-local address.
+        loss = Loss::Nic;
+    }
     let harm = match loss {
         Loss::Nic | Loss::Late => Vec::new(),
         Loss::None => (0..=n.below(4))
@@ -201,6 +209,20 @@ fn stack(n: &mut Numbers) -> Vec<String> {
         ],
     };
     lines.iter().map(|line| (*line).to_owned()).collect()
+}
+
+/// The deletion of what the kernel made, and makes again on a new link.
+fn unmade(n: &mut Numbers) -> String {
+    let route = n.of(&[
+        "broadcast 10.88.255.255 dev eth0 table local",
+        "broadcast 10.9.0.255 dev eth0 table local",
+        "local 10.88.1.10 dev eth0 table local",
+        "10.88.0.0/16 dev eth0 proto kernel",
+        "fd88::/64 dev eth0 proto kernel",
+        "fe80::/64 dev eth0 proto kernel",
+        "multicast ff00::/8 dev eth0 table local",
+    ]);
+    format!("route del {route}")
 }
 
 fn address(n: &mut Numbers) -> String {
