@@ -23,7 +23,7 @@ use crate::records::stored::{last_success, load, shown};
 use crate::records::survey::{Surveyed, survey};
 use crate::refusal::Refusal;
 use crate::rehearsal::{self, Weights};
-use crate::restore::compare::{Compared, Comparison, Depth, compare};
+use crate::restore::compare::{Compared, Depth, compare};
 use crate::runtime;
 use crate::snapshot::SECOND_LOOK;
 use crate::store::Store;
@@ -139,14 +139,10 @@ fn examine(
 ) -> Result<Examined, Refusal> {
     let (mut surveyed, mut problems) = survey_all(check, inventory, store)?;
     progress.notice(Progress::Phase(Stage::Comparing, surveyed.matched.len()));
-    let Comparison {
-        host,
-        links,
-        unsupported,
-        mut pods,
-    } = compare(&mut surveyed, Depth::Creation)?;
+    let compared = compare(&mut surveyed, Depth::Creation)?;
+    let (host, mut pods) = (compared.host, compared.pods);
     let left_out = leave_out(&mut surveyed, &mut pods, check.devices, &mut problems);
-    problems.extend(unsupported);
+    problems.extend(compared.unsupported);
     let weights = Weights::new(&host, &surveyed.matched, &pods);
     let host_lines = host.lines();
     let is_lost = |one: &Compared| matches!(one.verdict, PodVerdict::Lost(_));
@@ -155,7 +151,7 @@ fn examine(
     let host_loss = node::host_loss(&surveyed);
     let (past, host_loss) = node::held(host_loss, has_lost_pod, &surveyed, store);
     problems.extend(of_host(host, host_loss));
-    let (without_carrier, is_coming) = node::carrier(&mut surveyed, &links);
+    let (without_carrier, is_coming) = node::carrier(&mut surveyed, &compared.links);
     let lacks_carrier = !without_carrier.is_empty();
     problems.extend(without_carrier);
     problems.extend(of_sockets(&surveyed, &mut pods));

@@ -227,8 +227,7 @@ fn files(name: Option<&str>) -> Vec<String> {
         "/var/lib/netfix/checkpoints, node.json, generations  the checkpoints and the host's state";
     const WINDOW: &str =
         "/var/lib/netfix/window.json, windows  the open window; records and logs of closed ones";
-    const UNITS: &str =
-        "/etc/default/netfix  options of netfix-snapshot.service and netfix-check.service";
+    const UNITS: &str = "/etc/default/netfix  options of netfix-snapshot.service, netfix-check.service and netfix-rehearsal.service";
     const LOCK: &str = "/var/lib/netfix/lock  held by the command that changes the node";
     const CACHE: &str = "/var/lib/cni  libcni's cache; --cni-cache-dir sets another one";
     const MASK: &str =

@@ -101,7 +101,8 @@ fn checked(args: &CheckArgs, context: &mut Context) -> Result<check::Readiness, 
         max_age: args.max_age,
         max_new: args.max_new,
         devices: &args.devices,
-        rehearse: args.rehearse,
+        // A window restores, or is about to.
+        rehearse: args.rehearse && !is_working(&context.store),
     };
     check::run(&check, &context.store, context.progress.as_mut())
 }

@@ -38,13 +38,15 @@ const LIMIT: Duration = Duration::from_secs(60);
 pub(crate) fn rehearse(surveyed: &mut Surveyed, weights: &Weights) -> Result<Rehearsed, Problem> {
     let begin = Instant::now();
     let rehearsed = netns::in_new(|| on_stage(surveyed, weights, begin));
-    let mut rehearsed = rehearsed.and_then(|rehearsed| rehearsed).map_err(failed)?;
+    let mut rehearsed = rehearsed
+        .and_then(|rehearsed| rehearsed)
+        .map_err(|error| failed(&error))?;
     rehearsed.took = begin.elapsed();
     Ok(rehearsed)
 }
 
 /// A rehearsal that cannot take place proves nothing, and is no reason against a window.
-fn failed(error: Error) -> Problem {
+fn failed(error: &Error) -> Problem {
     let error = error.to_string();
     RehearsalCause::Failed { error }.warning("host")
 }
@@ -87,7 +89,7 @@ fn on_stage(
     for part in chosen.chunks_mut(AT_ONCE) {
         let known = rehearsed.counted() + open.len();
         let restored = if begin.elapsed() < LIMIT {
-            pods::restore(part, host, &mut twin, &mut rehearsed).map_err(failed)
+            pods::restore(part, host, &mut twin, &mut rehearsed).map_err(|error| failed(&error))
         } else {
             Err(RehearsalCause::TimeOver { limit: LIMIT }.warning("host"))
         };

@@ -23,9 +23,6 @@ use crate::restore::rehearsed::{RehearsedPod, restore_pods};
 /// A pod, and how a difference of it counts.
 pub(super) type Chosen<'a> = (&'a mut Matched, Severity);
 
-/// The differences of a pod, where its twin could be read.
-type Compared = Result<Vec<Difference>, Error>;
-
 /// A pod as it is now.
 struct Seen {
     /// Where it is in the part.
@@ -121,7 +118,7 @@ pub(super) fn compare(
 
 impl Rehearsed {
     /// Adds a pod with what was found in the end.
-    fn count(&mut self, twin: PodTwin, found: Compared) {
+    fn count(&mut self, twin: PodTwin, found: Result<Vec<Difference>, Error>) {
         let found = match found {
             Ok(found) => found,
             Err(error) => {

@@ -78,7 +78,7 @@ pub(super) fn rehearsal(figures: &Rehearsal) -> String {
         took_ms,
         reload_ms: _,
     } = *figures;
-    let numbers = [(pods - identical, "differ"), (unproven, "not rehearsed")];
+    let numbers = [(pods - identical, "different"), (unproven, "not rehearsed")];
     let what = match (pods + unproven, host) {
         (0, true) => "the host; no pod loses anything with its devices".to_owned(),
         (0, false) => "nothing: no pod loses anything with the host's devices".to_owned(),

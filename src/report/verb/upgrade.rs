@@ -255,7 +255,12 @@ fn devices(nics: &[Nic]) -> String {
 /// The phases, one line each.
 fn phases(request: &UpgradeRequest<'_>, unit: Option<&str>, pods: &str) -> Vec<String> {
     let [wait, timeout, settle] = [request.wait, request.timeout, request.settle].map(duration);
-    let check = "check that every pod can be restored; otherwise stop here";
+    let rehearsal = if request.rehearse {
+        ", and rehearse it"
+    } else {
+        ""
+    };
+    let check = format!("check that every pod can be restored{rehearsal}; otherwise stop here");
     let snapshot = "save the host and every pod, on disk and in memory";
     let resume = unit.map(|unit| format!("unmask and start {unit}"));
     let hold = if request.keep_paused {
@@ -274,7 +279,7 @@ fn phases(request: &UpgradeRequest<'_>, unit: Option<&str>, pods: &str) -> Vec<S
     let limit = duration(limit::of_command(request));
     let command = format!("{}, for at most {limit}", command_line(request.command));
     let lines = [
-        ("check", Some(check.to_owned())),
+        ("check", Some(check)),
         ("snapshot", Some(snapshot.to_owned())),
         ("before", request.before.map(escape)),
         ("pause", Some(pause(request, unit))),

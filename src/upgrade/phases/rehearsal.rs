@@ -26,7 +26,13 @@ pub(crate) fn run(
     request: &UpgradeRequest<'_>,
     context: &mut Context,
 ) -> (Option<Rehearsal>, Vec<Problem>) {
-    match rehearse(captured, left_out, request, context) {
+    let mut rehearsed = rehearse(captured, left_out, request, context);
+    let differs = |one: &Rehearsed| one.problems.iter().any(Problem::is_error);
+    if rehearsed.as_ref().is_ok_and(differs) {
+        // A pod that has changed in this moment is known to have changed in the next one.
+        rehearsed = rehearse(captured, left_out, request, context);
+    }
+    match rehearsed {
         Ok(rehearsed) => {
             let figures = Rehearsal {
                 reload_ms: known_reload(request.command, &context.store),

@@ -119,7 +119,11 @@ fn install(scene: &Scene<'_>, name: &str) {
     reloaded.unwrap_or_else(|e| panic!("{e}"));
 }
 
-const UNITS: [&str; 2] = ["netfix-snapshot.service", "netfix-check.service"];
+const UNITS: [&str; 3] = [
+    "netfix-snapshot.service",
+    "netfix-check.service",
+    "netfix-rehearsal.service",
+];
 
 fn failed(scene: &Scene<'_>) -> String {
     let failed = scene.machine.systemctl("--failed --no-legend --plain");

@@ -133,7 +133,7 @@ fn what_is_not_rehearsed_is_never_counted_as_proven() {
 #[test]
 fn a_rehearsal_that_cannot_take_place_is_a_warning_and_proves_nothing() {
     let node = Node::new();
-    node.simple_pods(2);
+    let _pods = node.simple_pods(2);
     let log = node.temp().join("points");
     let run = |order: &str| {
         let words = "upgrade --dry-run --no-pause -o json";

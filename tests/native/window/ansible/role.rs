@@ -38,7 +38,11 @@ PrivateDevices=no
 END
 systemctl daemon-reload";
 
-const TIMERS: [&str; 2] = ["netfix-snapshot.timer", "netfix-check.timer"];
+const TIMERS: [&str; 3] = [
+    "netfix-snapshot.timer",
+    "netfix-check.timer",
+    "netfix-rehearsal.timer",
+];
 
 fn machine(node: &Node) -> Machine {
     let machine = Machine::with_systemd(node);
