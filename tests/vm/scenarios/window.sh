@@ -13,7 +13,7 @@ attempts_are() {
 
 # sniff FILE [WORD...]: writes what the node's NIC sends and what its peer receives to FILE.out and FILE.in, from now on.
 sniff() {
-    tcpdump -qnUw "$1.out" -Q out -i "$NIC" 2>"$1.err" &
+    tcpdump -pqnUw "$1.out" -Q out -i "$NIC" 2>"$1.err" &
     SNIFFERS=($!)
     ip netns exec gw tcpdump -qnUw "$1.in" -Q in -i eth1 2>"$1.err.in" &
     SNIFFERS+=($!)
