@@ -5,6 +5,9 @@ use std::net::IpAddr;
 
 use crate::model::IfName;
 
+/// The attribute `IFLA_LINK` where it is an ifindex of another namespace, not a name.
+pub(crate) const LINK_ELSEWHERE: &str = "IFLA_LINK in another namespace";
+
 /// An object of a namespace with the attributes that can be set, by their names in the kernel's headers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RawObject {

@@ -20,7 +20,7 @@ pub fn unsupported_in_pod(state: &NetState) -> Vec<Problem> {
     unsupported(state)
         .into_iter()
         .chain(ports(state, can_be_made).map(|(link, cause)| cause.error(link)))
-        .chain(traffic(state, can_be_made, Owners::Ignored))
+        .chain(traffic(state, can_be_made, OwnerRule::Ignored))
         .chain(devices_inside(state))
         .chain(data_center_bridging(state, false))
         .chain(memberships(state))
@@ -91,19 +91,19 @@ pub(super) fn lost_for_good(link: &Link) -> Option<SnapshotCause> {
 
 /// Whether programs that belong to a process are left to it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Owners {
+enum OwnerRule {
     Known,
     Ignored,
 }
 
 /// The parts of traffic control that netfix could not restore, of the links that are lost.
-fn traffic(state: &NetState, is_lost: impl Fn(&Link) -> bool, owners: Owners) -> Vec<Problem> {
+fn traffic(state: &NetState, is_lost: impl Fn(&Link) -> bool, owners: OwnerRule) -> Vec<Problem> {
     let mut problems = Vec::new();
     for link in state.links.iter().filter(|link| is_lost(link)) {
         for lost in &link.traffic.lost {
             let (object, what) = (link.title(), escape(&lost.what));
             let owner = link.traffic.owner_of(&lost.what);
-            if let Some(owner) = owner.filter(|_| owners == Owners::Known) {
+            if let Some(owner) = owner.filter(|_| owners == OwnerRule::Known) {
                 let owner = escape(owner);
                 problems.push(SnapshotCause::ProgramOwned { what, owner }.warning(object));
                 continue;
@@ -153,7 +153,7 @@ pub fn unsupported_on_host(state: &NetState) -> Vec<Problem> {
     let can_be_port = |link: &Link| link.can_be_lost();
     unsupported(state)
         .into_iter()
-        .chain(traffic(state, can_be_port, Owners::Known))
+        .chain(traffic(state, can_be_port, OwnerRule::Known))
         .chain(ports(state, can_be_port).map(|(link, cause)| cause.error(link)))
         .collect()
 }
@@ -170,7 +170,7 @@ pub fn unsupported_and_lost(
     }
     let left = unsupported_on_host(now);
     // One whose owner is not known any more is there all the same.
-    let programs = traffic(now, |link| link.can_be_lost(), Owners::Ignored);
+    let programs = traffic(now, Link::can_be_lost, OwnerRule::Ignored);
     let mut lost = unsupported_on_host(good);
     lost.retain(|one| one.is_error() && !left.contains(one) && !programs.contains(one));
     lost

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::inventory::nics::LLDPAD;
+use crate::inventory::sockets::loaders;
 use crate::inventory::{Inventory, procfs};
 use crate::matching::{NetnsKey, Selection};
 use crate::model::net::link::nic::NicGroup;
@@ -188,7 +189,8 @@ fn read(request: &SurveyRequest, store: &Store) -> Result<SourceContents, Refusa
             (Records::Cache(cache), load_node(store, &mut problems))
         }
         RecordSource::Memory(memory) => {
-            let (stored, node) = memory.as_ref().clone();
+            let (stored, mut node) = memory.as_ref().clone();
+            loaders::forget_ended(&mut node);
             (Records::Stored(stored), node)
         }
     };

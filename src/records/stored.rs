@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use crate::clock;
 use crate::cni;
 use crate::inventory::node::node_identity;
+use crate::inventory::sockets::loaders;
 use crate::matching::{Selection, StoredRecord};
 use crate::model::problem::{MatchingCause, StoreEffect};
 use crate::model::{Checkpoint, NodeState, PodId, PodInfo, PodSummary, Problem, Stamp, interfaces};
@@ -145,7 +146,10 @@ pub(crate) fn load_node(store: &Store, problems: &mut Vec<Problem>) -> Option<No
         Ok(Some(stored)) if !stored.node.is_same(&node) => {
             MatchingCause::NodeOfOtherBoot.warning("node.json")
         }
-        Ok(stored) => return stored,
+        Ok(mut stored) => {
+            loaders::forget_ended(&mut stored);
+            return stored;
+        }
         Err(error) => error.problem_with(StoreEffect::HostUnknown),
     };
     problems.push(problem);

@@ -8,7 +8,6 @@ use crate::inventory::Inventory;
 use crate::inventory::observe::{Host, Pod};
 use crate::inventory::pods::observe_claims;
 use crate::inventory::private;
-use crate::inventory::sockets::loaders;
 use crate::inventory::visit::visit;
 use crate::kernel::Error;
 use crate::matching::Selection;
@@ -164,12 +163,9 @@ pub(crate) fn survey_from(
 ) -> Result<Surveyed, Refusal> {
     let SourceContents {
         records,
-        node: mut node_state,
+        node: node_state,
         mut problems,
     } = contents;
-    if let Some(recorded) = &mut node_state {
-        loaders::forget_ended(&mut recorded.state);
-    }
     problems.append(&mut inventory.problems);
     let mut paired = paired_with(records, &mut inventory, selection);
     let (recorded, search) = (node_state.as_ref(), (sources, request));

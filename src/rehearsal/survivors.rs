@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::kernel::reported::LINK_ELSEWHERE;
 use crate::model::net::link::fdb::FdbEntry;
-use crate::model::raw_object::RawObject;
+use crate::model::raw_object::{LINK_ELSEWHERE, RawObject};
 use crate::model::{IfName, Link, LinkKind, NetState, Parent, Traffic};
 use crate::plan::link::diff::closure;
 

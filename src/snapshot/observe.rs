@@ -8,7 +8,7 @@ use crate::inventory::look::Look;
 use crate::inventory::observe::{Host, Pod};
 use crate::inventory::pods::ObservedPod;
 use crate::inventory::private;
-use crate::inventory::sockets::{self, Suspects, loaders};
+use crate::inventory::sockets::{self, Suspects};
 use crate::inventory::{Inventory, cannot_observe, nics};
 use crate::kernel::dump;
 use crate::matching::Selection;
@@ -53,10 +53,7 @@ pub(super) fn observe(
             complete = false;
             Vec::new()
         });
-    let mut recorded = load_node(store, &mut problems);
-    if let Some(recorded) = &mut recorded {
-        loaders::forget_ended(&mut recorded.state);
-    }
+    let recorded = load_node(store, &mut problems);
     problems.extend(contested(pods, &observed, &host.state, node, store));
     let checkpoints = stored
         .into_iter()

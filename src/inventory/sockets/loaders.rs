@@ -6,8 +6,8 @@ use std::fs;
 
 use crate::inventory::procfs;
 use crate::kernel::traffic::program_maps;
-use crate::model::NetState;
 use crate::model::net::traffic::ProgramOwner;
+use crate::model::{NetState, NodeState};
 
 /// What a process may have open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,7 +55,10 @@ pub(crate) fn find(host: &mut NetState) {
 }
 
 /// Removes the owners that do not run any more from what is recorded of the host.
-pub(crate) fn forget_ended(host: &mut NetState) {
+pub(crate) fn forget_ended(recorded: &mut Option<NodeState>) {
+    let Some(NodeState { state: host, .. }) = recorded else {
+        return;
+    };
     let owners = || host.links.iter().flat_map(|link| &link.traffic.owners);
     if owners().next().is_none() {
         return;
@@ -99,7 +102,7 @@ fn open_objects(pid: u32) -> BTreeSet<BpfObject> {
     found
 }
 
-/// The object in `prog_id:	17` or `map_id:	5`.
+/// The object of a line such as `prog_id: 17` or `map_id: 5`.
 fn object(line: &str) -> Option<BpfObject> {
     let (key, number) = line.split_once(':')?;
     let number = number.trim().parse().ok()?;

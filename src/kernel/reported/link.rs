@@ -8,7 +8,7 @@ use crate::model::fidelity::{
     VXLAN,
 };
 use crate::model::net::link::sysctl::Folder;
-use crate::model::raw_object::{RawKind, RawObject};
+use crate::model::raw_object::{LINK_ELSEWHERE, RawKind, RawObject};
 use crate::model::{Bytes, IfName};
 
 /// `struct ifinfomsg` in bytes.
@@ -34,9 +34,6 @@ const INET6_CONF: u16 = 2;
 const VXLAN_LINK: u16 = 3;
 /// `IFF_*` that `ip link set` changes (`linux/if.h`): `UP`, `NOTRAILERS`, `NOARP`, `PROMISC`, `ALLMULTI`, `MULTICAST`, `DYNAMIC`.
 const FLAGS: u32 = 0x1 | 0x20 | 0x80 | 0x100 | 0x200 | 0x1000 | 0x8000;
-
-/// `IFLA_LINK` as an ifindex of another namespace.
-pub(crate) const LINK_ELSEWHERE: &str = "IFLA_LINK in another namespace";
 
 /// The ifindex and the name of a link.
 pub(super) fn name((_, body): &(u16, Vec<u8>)) -> Option<(u32, IfName)> {

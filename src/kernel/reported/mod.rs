@@ -9,7 +9,6 @@ mod link;
 mod objects;
 mod route;
 
-pub(crate) use link::LINK_ELSEWHERE;
 use netlink_packet_route::address::AddressMessage;
 use netlink_packet_route::link::{LinkAttribute, LinkExtentMask, LinkMessage};
 use netlink_packet_route::neighbour::{NeighbourFlags, NeighbourMessage};

@@ -92,7 +92,7 @@ pub(crate) fn maps(program: u32) -> Vec<u32> {
     };
     let mut about = ObjectInfo {
         fd: fd.cast_unsigned(),
-        length: size_of::<ProgramInfo>() as u32,
+        length: u32::try_from(size_of::<ProgramInfo>()).unwrap_or_default(),
         info: &raw mut info as u64,
     };
     let answer = call(OBJ_GET_INFO_BY_FD, &mut about);
