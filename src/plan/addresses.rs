@@ -3,8 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 
-use super::link::ipv6::{self, ADDR_GEN_MODE, DISABLE_IPV6, NO_ADDRESS};
+use super::link::ipv6::{self, ADDR_GEN_MODE, DISABLE_IPV6, NO_ADDRESS, STABLE_PRIVACY};
 use super::order::{self, Rewritten};
+use super::snapshot_quality;
 use crate::model::net::address::{Maker, in_adding_order};
 use crate::model::net::route::Position;
 use crate::model::problem::PlanCause;
@@ -52,17 +53,17 @@ pub(crate) fn steps(
                     gone: vec![OrderedObject::Address(now.clone())],
                     added: Vec::new(),
                 })));
-                lost.push(address.dev);
+                lost.push(address);
             }
             (Maker::Kernel, None) => {
                 // It comes with carrier, and its route with it.
                 let route = address.connected_route().filter(|_| address.without_route);
                 plan.later
                     .extend(route.map(|route| NetlinkStep::DeleteRoute(route).into()));
-                lost.push(address.dev);
+                lost.push(address);
             }
             (Maker::Kernel, Some(now)) => {
-                lost.extend(in_its_place(now, dev_then, wanted, observed, plan));
+                lost.extend(in_its_place(now, dev_then, wanted, observed, plan).cloned());
                 plan.extend(connected_route(&address, now));
                 let route = address.connected_route().filter(|_| address.without_route);
                 superfluous.extend(route.filter(|_| !now.without_route));
@@ -76,21 +77,21 @@ pub(crate) fn steps(
     superfluous
 }
 
-/// Puts the address of a secret in its place on a link that this run made; returns the link if the kernel is to make it anew.
-fn in_its_place(
-    secret: &Address,
+/// Puts the address of a secret in its place on a link that this run made; returns it if the kernel is to make it anew.
+fn in_its_place<'a>(
+    secret: &'a Address,
     then: &IfName,
     wanted: &NetState,
     observed: Observed<'_>,
     plan: &mut Plan,
-) -> Option<IfName> {
+) -> Option<&'a Address> {
     if !secret.is_of_secret() || !observed.made.contains(&secret.dev) {
         return None;
     }
     let step = order::around_secret(secret, then, wanted, observed.state)?;
     let is_made_anew = step.added.is_empty();
     plan.push(NetlinkStep::Rewrite(Box::new(step)));
-    is_made_anew.then(|| secret.dev.clone())
+    is_made_anew.then_some(secret)
 }
 
 /// The links whose link-local address of the kernel is added by request too: those with several, of which the kernel uses the last,
@@ -131,6 +132,10 @@ fn own_addresses(
         match present.get(&(&address.dev, address.identity())).copied() {
             None => {
                 plan.push(NetlinkStep::AddAddress(address.clone()));
+                // Where the kernel keeps the membership, no step helps.
+                let kept = address.is_joined_group();
+                plan.problems
+                    .extend(kept.then(|| snapshot_quality::membership(address)));
                 superfluous.extend(address.connected_route().filter(|_| address.has_no_route()));
             }
             Some(now) => {
@@ -170,8 +175,8 @@ fn modes(wanted: &NetState, name_now: &impl Fn(&IfName) -> Option<IfName>) -> Ha
 }
 
 /// Lets the kernel add its link-local addresses to these links again: it does so when the mode of a link that is up changes to
-/// the recorded one of `modes`.
-fn link_local(devs: &[IfName], modes: &HashMap<IfName, i64>, now: &NetState, plan: &mut Plan) {
+/// one that makes such an address: the recorded one of `modes`, or another before that.
+fn link_local(lost: &[Address], modes: &HashMap<IfName, i64>, now: &NetState, plan: &mut Plan) {
     let changed: HashSet<IfName> = plan
         .steps
         .iter()
@@ -185,19 +190,29 @@ fn link_local(devs: &[IfName], modes: &HashMap<IfName, i64>, now: &NetState, pla
         })
         .collect();
     let now = Indexed::new(now);
-    let links = devs.iter().filter(|dev| !changed.contains(*dev));
-    for link in links.filter_map(|dev| now.link(dev)) {
+    for address in lost.iter().filter(|one| !changed.contains(&one.dev)) {
+        let Some(link) = now.link(&address.dev) else {
+            continue;
+        };
         let settings = &link.sysctls.ipv6;
         let is_ready =
             link.flags.up && link.flags.carrier && settings.get(&DISABLE_IPV6) == Some(&0);
         let mode_now = settings.get(&ADDR_GEN_MODE).copied();
-        let mode = modes.get(&link.name).copied().or(mode_now);
-        let Some(mode) = mode.filter(|mode| is_ready && *mode != NO_ADDRESS) else {
+        let Some(mode) = modes.get(&link.name).copied().or(mode_now) else {
             continue;
         };
+        let makes_it = address.is_of_mode(Some(mode).into());
+        let is_possible = makes_it || address.is_of_secret();
+        if !is_ready || !is_possible {
+            continue;
+        }
+        let making = if makes_it { mode } else { STABLE_PRIVACY };
         let set = |value, now| ipv6::write(link, ADDR_GEN_MODE, value, now);
-        plan.push(set(NO_ADDRESS, mode_now.unwrap_or(mode)));
-        plan.push(set(mode, NO_ADDRESS));
+        if mode_now != Some(NO_ADDRESS) {
+            plan.push(set(NO_ADDRESS, mode_now.unwrap_or(mode)));
+        }
+        plan.push(set(making, NO_ADDRESS));
+        plan.extend(ipv6::set_mode(link, mode).filter(|_| !makes_it));
     }
 }
 

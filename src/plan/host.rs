@@ -357,7 +357,7 @@ impl<'a> HostPlanner<'a> {
             !devs.is_empty() && devs.into_iter().all(|dev| name_now(dev).is_some())
         };
         let renamed = |route: &Route| route.clone().renamed(to_now);
-        let routes = routes::recorded(wanted, is_in_scope, renamed, &state.routes);
+        let routes = routes::recorded(wanted, is_in_scope, renamed, state);
         let hops: Vec<Nexthop> = wanted
             .nexthops
             .iter()

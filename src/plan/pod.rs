@@ -279,7 +279,7 @@ impl<'a> PodPlanner<'a> {
             plan,
         );
         let is_in_scope = |route: &Route| route.devs().into_iter().all(is_settled);
-        let routes = routes::recorded(wanted, is_in_scope, Route::clone, &now.routes);
+        let routes = routes::recorded(wanted, is_in_scope, Route::clone, now);
         let nexthops = wanted
             .nexthops
             .iter()

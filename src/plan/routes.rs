@@ -5,7 +5,7 @@ use std::hash::Hash;
 
 use super::order;
 use crate::model::net::route::Position;
-use crate::model::net::route::own::{self, OwnRoutes};
+use crate::model::net::route::own::{self, Device, OwnRoutes};
 use crate::model::problem::PlanCause;
 use crate::model::{IfName, NetState, Nexthop, Route, Rule};
 use crate::plan::{NetlinkStep, OrderedObject, Plan, Rewrite};
@@ -26,23 +26,59 @@ pub(crate) fn nexthops(wanted: impl Iterator<Item = Nexthop>, now: &[Nexthop]) -
 }
 
 /// The recorded routes in scope, each as it is named now, and whether it comes with an address. On other links, those that come
-/// with addresses are put in order with those in scope.
+/// with addresses are put in order with those in scope: the recorded ones, and behind them those of links that the record lacks,
+/// which came later.
 pub(crate) fn recorded(
     wanted: &NetState,
     is_in_scope: impl Fn(&Route) -> bool,
     renamed: impl Fn(&Route) -> Route,
-    present: &[Route],
+    now: &NetState,
 ) -> Vec<(Route, bool)> {
     let devices = own::devices(&wanted.links);
     let own = OwnRoutes::new(wanted, &devices);
+    let of_others = of_other_links(now, &devices);
     let in_scope = wanted.routes.iter().filter(|route| is_in_scope(route));
     let places: HashSet<_> = in_scope.map(Route::place).collect();
-    let routes = wanted.routes.iter().filter_map(|route| {
-        let (now, comes) = (renamed(route), own.has(route));
+    let present: HashSet<&Route> = now.routes.iter().collect();
+    let mut routes: Vec<(Route, bool)> = Vec::new();
+    for route in &wanted.routes {
+        let now = renamed(route);
+        let comes = own.has(route) || of_others.contains(&&now);
         let is_beside = || comes && places.contains(&route.place()) && present.contains(&now);
-        (is_in_scope(route) || is_beside()).then_some((now, comes))
+        if is_in_scope(route) || is_beside() {
+            routes.push((now, comes));
+        }
+    }
+    if of_others.is_empty() {
+        return routes;
+    }
+    // Those that shared their place with no other when they were recorded.
+    let alone = now.routes.iter().filter(|one| {
+        let is_alone = !places.contains(&one.place());
+        is_alone && own.has(one) && is_in_scope(one) && !of_others.contains(one)
     });
-    routes.collect()
+    routes.extend(alone.map(|one| (one.clone(), true)));
+    let places: HashSet<_> = routes.iter().map(|(one, _)| one.place()).collect();
+    let known: HashSet<Route> = routes.iter().map(|(one, _)| one.clone()).collect();
+    let later = of_others.into_iter();
+    let later = later.filter(|one| places.contains(&one.place()) && !known.contains(one));
+    routes.extend(later.map(|one| (one.clone(), true)));
+    routes
+}
+
+/// The present routes that come with addresses, of links that are not among `devices`.
+fn of_other_links<'a>(now: &'a NetState, devices: &HashMap<&IfName, Device>) -> Vec<&'a Route> {
+    let is_of_other = |route: &&Route| {
+        let devs = route.devs();
+        !devs.is_empty() && !devs.into_iter().any(|dev| devices.contains_key(dev))
+    };
+    let mut routes: Vec<&Route> = now.routes.iter().filter(is_of_other).collect();
+    if !routes.is_empty() {
+        let devices = own::devices(&now.links);
+        let own = OwnRoutes::new(now, &devices);
+        routes.retain(|route| own.has(route));
+    }
+    routes
 }
 
 /// Leaves the objects to which the kernel gives no place without carrier, and the routes to these, for later.

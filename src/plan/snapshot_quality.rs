@@ -3,12 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::model::net::address::MCAUTOJOIN;
 use crate::model::net::link::lower::WithoutLower;
 use crate::model::net::link::nic::NicGroup;
 use crate::model::problem::{PlanCause, SnapshotCause};
 use crate::model::text::{escape, join};
-use crate::model::{Hardware, IfName, Indexed, Link, LinkKind, NetState, Parent, Problem};
+use crate::model::{Address, Hardware, IfName, Indexed, Link, LinkKind, NetState, Parent, Problem};
 use crate::plan::link::port;
 pub(crate) use crate::plan::loss::remade;
 pub use crate::plan::loss::{host_loss, loss, missing_nic, uplink_loss};
@@ -24,7 +23,18 @@ pub fn unsupported_in_pod(state: &NetState) -> Vec<Problem> {
         .chain(devices_inside(state))
         .chain(data_center_bridging(state, false))
         .chain(memberships(state))
+        .chain(held_down(state))
         .collect()
+}
+
+/// Links without carrier because they are held down: the carrier of the link below raises them all the same
+/// (`netif_stacked_transfer_operstate`, `net/core/dev.c`).
+fn held_down(state: &NetState) -> impl Iterator<Item = Problem> {
+    let held = state.links.iter().filter(|link| {
+        let is_held = link.protodown && link.flags.up && !link.flags.carrier;
+        is_held && link.is_on_host()
+    });
+    held.map(|link| SnapshotCause::HeldDown.info(link.title()))
 }
 
 /// The addresses that are not usable because another machine has them: a restore adds each, and the kernel probes it then.
@@ -41,11 +51,14 @@ pub fn duplicates(state: &NetState) -> Vec<Problem> {
 /// (`restore/detour.rs`): the kernel lets such an address be added without autojoin, and IPv6 does not (`ipv6_add_addr`).
 fn memberships(state: &NetState) -> impl Iterator<Item = Problem> {
     let joined = state.addresses.iter().filter(|address| {
-        address.local.is_ipv6()
-            && address.flags & MCAUTOJOIN != 0
-            && state.link(&address.dev).is_some_and(Link::is_on_host)
+        address.is_joined_group() && state.link(&address.dev).is_some_and(Link::is_on_host)
     });
-    joined.map(|address| SnapshotCause::MembershipStays.error(format!("address {address}")))
+    joined.map(membership)
+}
+
+/// The membership of an IPv6 group that the kernel keeps, although the link is gone.
+pub(crate) fn membership(address: &Address) -> Problem {
+    SnapshotCause::MembershipStays.error(format!("address {address}"))
 }
 
 /// The links and other objects of a namespace that netfix could not restore.

@@ -6,7 +6,6 @@ use std::hash::Hash;
 use super::link::ipv6;
 use super::traffic;
 use crate::model::net::address::Maker;
-use crate::model::net::link::sysctl::GenMode;
 use crate::model::net::nexthop::Nexthop;
 use crate::model::net::route::own::{self, OwnRoutes};
 use crate::model::problem::PlanCause;
@@ -155,14 +154,7 @@ fn other_addresses<'a>(
 /// Whether the kernel makes such an address on a link as it was recorded: in another mode, or while the link is down, it does
 /// not.
 fn would_make(recorded: Option<&Link>, address: &Address) -> bool {
-    recorded.is_none_or(|link| {
-        let is_of_mode = match link.sysctls.gen_mode() {
-            GenMode::OfMac => !address.is_of_secret(),
-            GenMode::OfSecret => address.is_of_secret(),
-            GenMode::Nothing => false,
-        };
-        is_of_mode && link.flags.up
-    })
+    recorded.is_none_or(|link| address.is_of_mode(link.sysctls.gen_mode()) && link.flags.up)
 }
 
 /// Whether a link had no address from the kernel, because it was removed or is not to be made.

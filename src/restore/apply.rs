@@ -15,9 +15,9 @@ use crate::kernel::link::multicast;
 use crate::kernel::{Errno, Error, Request, Socket, link};
 use crate::model::net::address::Maker;
 use crate::model::problem::{ClaimHolder, RestoreCause};
-use crate::model::{IfName, Link, Mac, NetState, Parent, Problem};
+use crate::model::{Address, IfName, Link, Mac, NetState, Parent, Problem};
 
-use crate::plan::{Change, NetlinkStep, NicStep, Plan, Step};
+use crate::plan::{Change, NetlinkStep, NicStep, Plan, Step, snapshot_quality};
 use crate::restore::apply::detour::is_taken;
 use crate::restore::permit::Permit;
 pub(crate) use nic::outcomes;
@@ -42,8 +42,21 @@ impl FailedStep {
         self.takes_up().filter(|_| is_taken)
     }
 
+    /// The group that it could not add, because the kernel keeps the membership of the former link.
+    fn kept_group(&self) -> Option<&Address> {
+        match self.step.netlink()? {
+            NetlinkStep::AddAddress(address) if self.error.errno() == Some(Errno::EADDRINUSE) => {
+                Some(address).filter(|one| one.is_joined_group())
+            }
+            _ => None,
+        }
+    }
+
     /// The failure as a problem; `owner` has the contested MAC.
     fn problem(&self, owner: Option<&(Mac, ClaimHolder)>) -> Problem {
+        if let Some(address) = self.kept_group() {
+            return snapshot_quality::membership(address);
+        }
         let error = self.error.to_string();
         let errno = self.error.errno();
         let cause = match &self.step {
@@ -78,15 +91,14 @@ pub(crate) fn remaining(
     problems.extend(later.map(|step| RestoreCause::WaitsForCarrier.warning(step)));
     problems.extend(nic::remaining(plan, failures));
     let missing: HashSet<&Step> = plan.steps.iter().filter(is_other).collect();
-    let before = problems.len();
-    problems.extend(
-        failures
-            .iter()
-            .filter(|failed| missing.contains(&failed.step) || failed.takes_up().is_some())
-            .map(|failed| failed.problem(owner)),
-    );
+    let failed = failures
+        .iter()
+        .filter(|failed| missing.contains(&failed.step) || failed.takes_up().is_some());
+    let mut failed = failed.map(|failed| failed.problem(owner)).peekable();
     // A link that could not be created explains everything that is missing on it.
-    if problems.len() == before {
+    let is_explained = failed.peek().is_some();
+    problems.extend(failed.filter(|problem| !plan.problems.contains(problem)));
+    if !is_explained {
         let steps = plan.steps.iter().filter(is_other);
         problems.extend(steps.map(|step| {
             let cause = if functions::is_about_one(step) {

@@ -46,14 +46,17 @@ fn rewritten(
     at: &impl Fn(&IfName) -> Result<u32, Errno>,
 ) -> Result<Vec<Request>, Errno> {
     let mut requests = Vec::new();
-    for object in gone {
-        requests.push(match object {
-            OrderedObject::Address(a) => address::del(at(&a.dev)?, a),
-            OrderedObject::Route(route) => route::del(route, at)?,
-            OrderedObject::Rule(rule) => rule::del(rule),
-        });
+    // Each goes behind all others in its turn.
+    let one_by_one = gone == added && added.iter().all(|one| one.route().is_some());
+    if !one_by_one {
+        for object in gone {
+            requests.push(deleted(object, at)?);
+        }
     }
     for object in added {
+        if one_by_one {
+            requests.push(deleted(object, at)?);
+        }
         match object {
             OrderedObject::Address(a) => {
                 let was_there = gone.iter().any(|gone| is_usable(gone, a));
@@ -64,6 +67,17 @@ fn rewritten(
         }
     }
     Ok(requests)
+}
+
+fn deleted(
+    object: &OrderedObject,
+    at: &impl Fn(&IfName) -> Result<u32, Errno>,
+) -> Result<Request, Errno> {
+    Ok(match object {
+        OrderedObject::Address(a) => address::del(at(&a.dev)?, a),
+        OrderedObject::Route(route) => route::del(route, at)?,
+        OrderedObject::Rule(rule) => rule::del(rule),
+    })
 }
 
 /// The routes that a step deletes and adds again, each as a request that the kernel refuses because it is there, but not before it

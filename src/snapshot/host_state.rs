@@ -1,14 +1,15 @@
 //! What a snapshot records of the host, and what the host has lost. Pure.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::changes::{Gone, HostChange, HostDecision, PodChange, PodDecision};
 use super::facts::{Archive, Moment};
 use crate::model::checkpoint::SCHEMA;
+use crate::model::net::route::PROTOCOL_KERNEL;
 use crate::model::pod::empty::EmptyNetns;
 use crate::model::problem::SnapshotCause;
 use crate::model::{
-    IfName, Link, LinkKind, LossCause, NetState, NodeState, PodId, Problem, StackLink,
+    IfName, Link, LinkKind, LossCause, NetState, NodeState, PodId, Problem, Route, StackLink,
 };
 use crate::plan::link::diff::is_above;
 use crate::plan::snapshot_quality;
@@ -148,7 +149,8 @@ fn is_it(under: &StackLink, now: &Link) -> bool {
     is_same_device || now.name == under.name
 }
 
-/// The host's state without the ends of pods' veth pairs, which come and go with the pods; `under` are links under pods.
+/// The host's state without the ends of pods' veth pairs, which come and go with the pods; `under` are links under pods. Of their
+/// routes those of the kernel are kept that are before a recorded one in its place.
 fn lasting(host: &NetState, under: &BTreeSet<&IfName>) -> NetState {
     let mut state = host.clone().lasting();
     let carries = |link: &Link| {
@@ -169,8 +171,18 @@ fn lasting(host: &NetState, under: &BTreeSet<&IfName>) -> NetState {
         .retain(|neighbour| names.contains(&neighbour.dev));
     let is_there = |dev: &Option<IfName>| dev.as_ref().is_some_and(|dev| names.contains(dev));
     state.sockets.retain(|socket| is_there(&socket.dev));
-    state
-        .routes
-        .retain(|route| route.devs().iter().all(|dev| names.contains(*dev)));
+    let is_kept = |route: &Route| route.devs().iter().all(|dev| names.contains(*dev));
+    let mut places = HashSet::new();
+    let mut routes = Vec::new();
+    for route in state.routes.drain(..).rev() {
+        if is_kept(&route) {
+            places.insert(route.place());
+            routes.push(route);
+        } else if places.contains(&route.place()) && route.nature().2 == PROTOCOL_KERNEL {
+            routes.push(route);
+        }
+    }
+    routes.reverse();
+    state.routes = routes;
     state
 }

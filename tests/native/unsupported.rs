@@ -117,6 +117,24 @@ fn a_check_finds_an_object_that_the_checkpoint_does_not_have() {
 }
 
 #[test]
+fn the_membership_of_a_group_that_no_restore_brings_back_is_no_lost_network() {
+    let node = Node::new();
+    let pod = node.pod("web").simple();
+    // Its only address of IPv6.
+    pod.ip("link set eth0 addrgenmode none");
+    pod.ip("-6 addr flush dev eth0");
+    pod.ip("addr add ff05::7/128 dev eth0 autojoin");
+    node.netfix("snapshot").exits(5);
+    node.lose_and_reload();
+    for (command, exit) in [("restore", 5), ("restore", 5), ("diff", 5), ("check", 2)] {
+        node.netfix(command)
+            .exits(exit)
+            .errors(&[("unsupported", pod.name())])
+            .names("unsupported", pod.name(), &["ff05::7", "autojoin"]);
+    }
+}
+
+#[test]
 fn a_plan_warns_of_an_object_that_no_restore_could_bring_back() {
     let node = Node::new();
     let strange = pod_with_vxlan(&node, "strange");

@@ -54,7 +54,7 @@ fn mark(addresses: &mut [Address], devices: &HashMap<&IfName, Device>, own: Vec<
         let lacks_route = route.is_some_and(|route| !own.contains(&route));
         let is_in_use = address.local.is_ipv4() || !address.is_unusable();
         let lacks_groups = address.local.is_ipv6() && lacking.contains(&address.dev);
-        let lacks_local = is_in_use && (!local.contains(&address.local) || lacks_groups);
+        let lacks_local = lacks_groups || (is_in_use && !local.contains(&address.local));
         let is_judged = is_routed(address, devices);
         address.without_route = is_judged && lacks_route;
         address.without_local = is_judged && lacks_local;

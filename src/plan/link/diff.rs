@@ -3,16 +3,15 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use super::ipv6::{self, ADDR_GEN_MODE, DISABLE_IPV6, IPV6_MTU};
+use super::ipv6::{self, ADDR_GEN_MODE, DISABLE_IPV6, IPV6_MTU, STABLE_PRIVACY};
 use crate::model::net::link::Flags;
 use crate::model::net::link::sysctl::{Folder, SysctlKey};
 use crate::model::problem::ConflictCause;
 use crate::model::{IfName, Indexed, Link, LinkKind, Mac, Parent, Problem};
 use crate::plan::{Change, NetlinkStep, Plan, Step};
 
-/// `net/ipv6/conf/<interface>/stable_secret`, and the mode that is set when it is written (`IN6_ADDR_GEN_MODE_STABLE_PRIVACY`).
+/// `net/ipv6/conf/<interface>/stable_secret`.
 const STABLE_SECRET: SysctlKey = SysctlKey::known("stable_secret");
-const STABLE_PRIVACY: i64 = 2;
 
 /// The steps for one link's own attributes, before it goes up.
 pub(crate) fn attributes(

@@ -16,8 +16,9 @@ const MIN_MTU: u32 = 1280;
 pub(super) const IPV6_MTU: SysctlKey = SysctlKey::known("mtu");
 /// `net/ipv6/conf/<interface>/addr_gen_mode`.
 pub(crate) const ADDR_GEN_MODE: SysctlKey = SysctlKey::known("addr_gen_mode");
-/// The mode in which the kernel adds no link-local address (`IN6_ADDR_GEN_MODE_NONE`).
+/// The modes in which the kernel adds no link-local address, and one that is derived from a secret (`IN6_ADDR_GEN_MODE_*`).
 pub(crate) const NO_ADDRESS: i64 = 1;
+pub(crate) const STABLE_PRIVACY: i64 = 2;
 /// `net/ipv6/conf/<interface>/disable_ipv6`.
 pub(crate) const DISABLE_IPV6: SysctlKey = SysctlKey::known("disable_ipv6");
 
@@ -144,7 +145,7 @@ pub(super) fn switch_on(
 }
 
 /// By netlink: unlike a write to the sysctl, that adds no address to a link.
-fn set_mode(now: &Link, mode: i64) -> Option<Step> {
+pub(crate) fn set_mode(now: &Link, mode: i64) -> Option<Step> {
     let mode = u8::try_from(mode).ok()?;
     Some(Step::set(&now.name, Change::AddrGenMode(mode)))
 }
@@ -157,10 +158,11 @@ fn adds_link_local(wanted: &Link, state: &Indexed<'_>) -> bool {
     has_ipv6 && makes_one && lacks_link_local(wanted, state)
 }
 
-/// Whether the link is one to which the kernel would have added its address by now, and has none.
+/// Whether the link is one to which the kernel would have added an address of its mode by now, and has none.
 pub(crate) fn lacks_link_local(link: &Link, state: &Indexed<'_>) -> bool {
     let mut addresses = state.addresses_of(&link.name).iter();
-    let has_one = addresses.any(|address| address.maker == Maker::Kernel);
+    let mode = link.sysctls.gen_mode();
+    let has_one = addresses.any(|one| one.maker == Maker::Kernel && one.is_of_mode(mode));
     let master = link.master.as_ref().map(|name| state.link(name));
     let decides = master.is_none_or(|master| master.is_some_and(Link::takes_ports));
     // Without carrier no link has one yet.

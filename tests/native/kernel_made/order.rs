@@ -1,7 +1,9 @@
 //! The order of routes that come with addresses, among several links: the kernel uses the first.
 
+use std::time::Duration;
+
 use super::{assert_settled, has_address, restore_with_late_carrier};
-use crate::common::{Node, Pod, namespace::Namespace};
+use crate::common::{Node, Pod, background::wait_until, namespace::Namespace};
 
 /// The second NIC, on a wire of its own.
 fn second_nic(node: &Node) {
@@ -175,11 +177,58 @@ fn routes_that_come_with_late_carrier_are_put_in_order() {
     // Nothing else of it waits for carrier.
     pod.ip("link set eth0 addrgenmode none");
     pod.ip("-6 addr flush dev eth0");
-    let groups = || pod.ip("-6 route show table local type multicast");
+    let groups = || groups(&pod.ns);
     let (state, before) = (pod.capture(), groups());
     node.snapshot();
     restore_with_late_carrier(&node, "--no-conflict-probe", || has_address(&pod));
     assert_eq!(groups(), before);
     pod.assert_same_as(&state);
     assert_settled(&node);
+}
+
+/// A veth pair of a pod that is not on the NIC.
+fn veth(node: &Node, pod: &Pod<'_>, name: &str) {
+    node.ns.ip(&format!(
+        "link add {name} type veth peer name {name} netns {}",
+        pod.name()
+    ));
+    pod.ip(&format!("link set {name} up"));
+    node.ns.ip(&format!("link set {name} up"));
+    let has_groups = || groups(&node.ns).contains(&format!("dev {name} "));
+    assert!(wait_until(Duration::from_secs(5), has_groups), "{name}");
+}
+
+fn groups(ns: &Namespace) -> String {
+    ns.ip("-6 route show table local type multicast")
+}
+
+#[test]
+fn the_hosts_route_for_groups_keeps_its_place_among_those_of_pods_veths() {
+    for first in [false, true] {
+        let node = Node::new();
+        let pod = node.pod("web").simple();
+        let other = node.bystander("other");
+        let again = || {
+            node.ns.ip("link set eth0 down");
+            node.ns.ip("link set eth0 up");
+        };
+        veth(&node, &other, "va");
+        if !first {
+            // Its route was there before those of the NIC.
+            again();
+            assert!(wait_until(Duration::from_secs(5), || groups(&node.ns).contains("eth0")));
+        }
+        veth(&node, &other, "vb");
+        let before = groups(&node.ns);
+        node.snapshot();
+        node.assert_rehearsed(1);
+        // This one comes later than the record.
+        veth(&node, &other, "vc");
+        let before = [&before, groups(&node.ns).lines().last().unwrap_or_default()].join("");
+        node.lose_and_reload();
+        node.restore();
+        assert_eq!(groups(&node.ns).trim(), before.trim(), "first: {first}");
+        assert!(pod.has_eth0());
+        assert_settled(&node);
+    }
 }

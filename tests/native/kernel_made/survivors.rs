@@ -53,6 +53,52 @@ fn a_link_that_is_held_down_stays_so_when_its_nic_gets_carrier() {
 }
 
 #[test]
+fn a_link_that_is_held_down_is_named_before_a_loss() {
+    let node = Node::new();
+    let pod = node.pod("web").simple();
+    pod.ip("link set eth0 protodown on");
+    let is_down = || pod.ip("link show dev eth0").contains("state DOWN");
+    assert!(wait_until(Duration::from_secs(5), is_down));
+    let run = node.netfix("snapshot").exits(0).errors(&[]);
+    run.names("unsupported", pod.name(), &["eth0", "protodown"]);
+}
+
+#[test]
+fn a_link_without_carrier_gets_its_route_for_groups_back() {
+    let node = Node::new();
+    let pod = prepared(&node, &["-6 addr add fd10::5/64 dev eth0"]);
+    pod.ip("link set eth0 protodown on");
+    let is_down = || pod.ip("link show dev eth0").contains("state DOWN");
+    assert!(wait_until(Duration::from_secs(5), is_down));
+    node.snapshot();
+    let groups = || pod.ip("-6 route show table local type multicast");
+    let before = groups();
+    pod.ip("-6 route del multicast ff00::/8 dev eth0 table local");
+    node.restore();
+    assert_eq!(groups(), before);
+    assert!(before.contains("ff00::/8"), "{before}");
+    assert_settled(&node);
+}
+
+#[test]
+fn managed_neighbours_come_back_when_carrier_comes_late() {
+    let node = Node::new();
+    let pod = prepared(
+        &node,
+        &[
+            "-6 addr add fd88::10/64 dev eth0",
+            "neigh add fd88::50 dev eth0 managed",
+            "neigh add 10.88.0.50 dev eth0 managed",
+        ],
+    );
+    let before = pod.capture();
+    node.snapshot();
+    restore_with_late_carrier(&node, "", || pod.has_eth0());
+    pod.assert_same_as(&before);
+    assert_settled(&node);
+}
+
+#[test]
 fn a_filter_whose_target_was_lost_sends_to_it_again() {
     let node = Node::new();
     let pod = prepared(&node, &["link add va type veth peer name vb"]);

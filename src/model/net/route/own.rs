@@ -33,7 +33,7 @@ pub(crate) struct Device {
     pub is_up: bool,
     pub is_loopback: bool,
     pub is_on_vrf: bool,
-    /// The route for multicast packets that the kernel gives to a link with a MAC once it has carrier.
+    /// The route for multicast packets that the kernel gives to a link with a MAC once it has carrier, or an address.
     pub groups: Option<Route>,
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn devices(links: &[Link]) -> HashMap<&IfName, Device> {
     let is_on_vrf = |link: &Link| link.master.as_ref().is_some_and(|name| vrfs.contains(name));
     let devices = links.iter().map(|link| {
         let is_loopback = link.kind == LinkKind::Loopback;
-        let has_groups = link.flags.up && link.flags.carrier && link.mac.is_some() && !is_loopback;
+        let has_groups = link.flags.up && link.mac.is_some() && !is_loopback;
         let device = Device {
             is_up: link.flags.up,
             is_loopback,

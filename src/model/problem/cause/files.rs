@@ -62,6 +62,7 @@ causes! {
         DeviceInPod => Unsupported,
         PortCannotBeRestored { master: IfName } => Unsupported,
         MembershipStays => Unsupported,
+        HeldDown => Unsupported,
         DcbCannotBeRestored { what: String } => Unsupported,
         DcbManaged { what: String } => Unsupported,
         NetworkAnswers { mac: Mac, addresses: usize } => AddressConflict,
