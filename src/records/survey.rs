@@ -342,23 +342,17 @@ fn baseline(
     selection: &Selection,
     host: &Host,
 ) -> HostBaseline {
-    let extensions = matched
-        .iter()
-        .filter_map(|one| one.checkpoint.netfix.as_ref());
-    let of_records = extensions.map(|extension| &extension.state);
+    let extensions = matched.iter().map(|one| one.checkpoint.netfix.as_ref());
+    let extensions: Vec<_> = extensions.flatten().collect();
+    let of_records = extensions.iter().map(|extension| &extension.state);
     let links = of_records
         .chain(unmatched.iter().map(|one| &one.state))
         .flat_map(|state| &state.links);
     let devices = links.filter(|link| link.kind == LinkKind::Physical);
     let inside: Vec<&Hardware> = devices.filter_map(|link| link.hardware.as_ref()).collect();
-    let stacks: Vec<_> = matched
-        .iter()
-        .filter_map(|one| one.checkpoint.netfix.as_ref())
-        .map(|extension| extension.stack.as_slice())
-        .collect();
-    let named = matched
-        .iter()
-        .filter_map(|one| one.partial.as_ref())
+    let stacks: Vec<_> = extensions.iter().map(|one| one.stack.as_slice()).collect();
+    let partial = matched.iter().filter_map(|one| one.partial.as_ref());
+    let named = partial
         .flat_map(|partial| &partial.attachments)
         .filter_map(|attachment| attachment.parent.clone());
     HostBaseline::new(

@@ -104,7 +104,7 @@ pub(super) fn compare(
             let found = looked.and_then(|looked| looked);
             let found = found.map(|looked| differences(&one.seen, looked));
             if found.as_ref().is_ok_and(Vec::is_empty) || !one.settling.goes_on() {
-                rehearsed.count(one, found);
+                rehearsed.count(&one, found);
             } else {
                 twins.push(one);
             }
@@ -118,7 +118,7 @@ pub(super) fn compare(
 
 impl Rehearsed {
     /// Adds a pod with what was found in the end.
-    fn count(&mut self, twin: PodTwin, found: Result<Vec<Difference>, Error>) {
+    fn count(&mut self, twin: &PodTwin, found: Result<Vec<Difference>, Error>) {
         let found = match found {
             Ok(found) => found,
             Err(error) => {

@@ -16,14 +16,14 @@ use crate::common::{Node, Pod, tool};
 const MOMENTS: usize = 20;
 
 /// What a rehearsal could leave on a machine: namespaces of processes and of open files, processes, mounts, links and names.
-const LOOK: &str = r#"
+const LOOK: &str = r"
 look() {
     readlink /proc/[0-9]*/task/*/ns/net /proc/[0-9]*/task/*/fd/* | grep '^net:' | sort -u
     cat /proc/[0-9]*/comm | grep -c netfix
     cut -d ' ' -f 3- /proc/self/mountinfo | sort
     ip link 2>/dev/null; ip netns list-id; ls /run/netns | grep -v '^nfx'
 }
-"#;
+";
 
 /// The number in a variable of the environment.
 fn number(variable: &str) -> Option<u64> {
@@ -59,7 +59,6 @@ fn a_rehearsal_that_is_killed_leaves_nothing() {
     rehearse(&node).exits(0);
     let random = || RandomState::new().hash_one(std::process::id());
     let seed = number("NETFIX_SEED").unwrap_or_else(random);
-    println!("NETFIX_SEED={seed}");
     let mut script = format!("{LOOK}\nbefore=$(look)\n");
     for delay in moments(seed, start.elapsed()) {
         let seconds = format!("{}.{:03}", delay / 1000, delay % 1000);
@@ -70,7 +69,7 @@ fn a_rehearsal_that_is_killed_leaves_nothing() {
         );
     }
     let mut command = node.script_alone("true", &script, "check --rehearse");
-    assert_eq!(tool::run(&mut command), "");
+    assert_eq!(tool::run(&mut command), "", "NETFIX_SEED={seed}");
     for (pod, before) in pods.iter().zip(&before) {
         pod.assert_same_as(before);
     }
