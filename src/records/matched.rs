@@ -94,10 +94,11 @@ impl Matched {
         }
     }
 
-    /// A twin of the pod `of`, with a record of its own.
+    /// A twin of the pod `of`, with a record of its own. No daemon runs in it: what daemons own is restored, as in a window.
     pub(crate) fn of_twin(of: &Self, checkpoint: Checkpoint, pod: Pod) -> Self {
         Self {
             nic: of.nic,
+            daemons: DaemonState::Restore,
             age: 0,
             ..Self::new(
                 of.info.clone(),

@@ -9,7 +9,7 @@ use crate::matching::host_baseline::HostBaseline;
 use crate::model::problem::RehearsalCause;
 use crate::model::raw_object::RawObject;
 use crate::model::{IfName, Link, LinkKind, Problem};
-use crate::plan::HostLinks;
+use crate::plan::{DaemonState, HostLinks};
 use crate::records::survey::Surveyed;
 use crate::rehearsal::compare::{self, Difference, Side};
 use crate::rehearsal::findings::SettlingTime;
@@ -144,5 +144,6 @@ fn as_new(link: &Link) -> Link {
 fn baseline(state: crate::model::NetState, devices: BTreeSet<IfName>, host: &Host) -> HostBaseline {
     let mut baseline = HostBaseline::new(Some((state, 0)), &[], BTreeSet::new(), None, &host.state);
     baseline.devices = devices;
+    baseline.daemons = DaemonState::Restore;
     baseline
 }
