@@ -26,6 +26,18 @@ fn lose_the_broadcast_route(pod: &Pod<'_>) {
 }
 
 #[test]
+fn a_neighbour_that_a_program_learned_is_no_difference() {
+    let node = Node::new();
+    let pod = node.pod("web").simple();
+    node.snapshot();
+    for ns in [&pod.ns, &node.ns] {
+        // A controller, or the probe of a gateway by a netfix that was killed.
+        ns.ip("neigh add 10.88.99.99 lladdr 02:00:00:00:00:99 dev eth0 nud reachable extern_learn");
+    }
+    node.assert_rehearsed(1);
+}
+
+#[test]
 fn pods_that_come_back_identical_are_counted_and_nothing_is_changed() {
     let node = Node::new();
     let pods = node.simple_pods(3);

@@ -19,9 +19,8 @@ const IFA_FLAGS: u16 = 8;
 const STATES: u32 = 0x04 | 0x08 | 0x20 | 0x40;
 /// `NDA_DST` (`linux/neighbour.h`).
 const NDA_DST: u16 = 1;
-/// `NTF_PROXY` and `NTF_EXT_LEARNED`, and `NUD_PERMANENT`: what the kernel did not learn by itself.
+/// `NTF_PROXY` and `NUD_PERMANENT`: what nothing has learned.
 const PROXY: u8 = 0x08;
-const EXT_LEARNED: u8 = 0x10;
 const PERMANENT: u16 = 0x80;
 
 /// The objects of these messages.
@@ -78,14 +77,14 @@ fn special(address: &mut Collected, _: &Names, name: &str, number: u16, value: &
     true
 }
 
-/// An entry that was added, not one that the kernel learned.
+/// An entry that was added, not one that the kernel or a program learned (`NTF_EXT_LEARNED`), such as the probe of a gateway.
 fn neighbour(body: &[u8], names: &Names) -> Option<RawObject> {
     let family = *body.first()?;
     let number = index(body.get(4..8)?);
     let state = u16::from_ne_bytes(body.get(8..10)?.try_into().ok()?);
     let flags = *body.get(10)?;
     let is_proxy = flags & PROXY != 0;
-    if !is_proxy && flags & EXT_LEARNED == 0 && state & PERMANENT == 0 {
+    if !is_proxy && state & PERMANENT == 0 {
         return None;
     }
     let dev = names.get(&number)?;
