@@ -176,6 +176,6 @@ fn a_snapshot_names_the_address_of_an_ipv6_group_that_the_kernel_would_refuse() 
     );
     node.lose_and_reload();
     let restore = node.netfix_json("restore");
-    assert_eq!(restore.code, Some(1), "{}", restore.transcript());
+    assert_eq!(restore.code, Some(5), "{}", restore.transcript());
     assert!(pod.has_eth0());
 }
