@@ -94,10 +94,8 @@ fn below(folder: &Path, dev: PathBuf) -> impl Iterator<Item = PathBuf> + use<> {
 fn holders(nodes: &[PathBuf]) -> BTreeMap<PathBuf, Vec<Program>> {
     let mut found: BTreeMap<PathBuf, Vec<Program>> = BTreeMap::new();
     for pid in procfs::processes().unwrap_or_default() {
-        let descriptors = fs::read_dir(format!("/proc/{pid}/fd"));
-        let targets = descriptors.into_iter().flatten();
-        let mut targets: Vec<PathBuf> = targets
-            .filter_map(|entry| fs::read_link(entry.ok()?.path()).ok())
+        let mut targets: Vec<PathBuf> = procfs::open_files(pid)
+            .map(|(_, target)| target)
             .filter(|target| nodes.contains(target))
             .collect();
         targets.sort();

@@ -75,12 +75,8 @@ pub(crate) fn of_processes() -> io::Result<(Vec<InNetns>, Vec<u32>)> {
 pub(super) fn processes() -> io::Result<Vec<u32>> {
     let mut pids = Vec::new();
     for entry in fs::read_dir("/proc")? {
-        pids.extend(
-            entry?
-                .file_name()
-                .to_str()
-                .and_then(|name| name.parse::<u32>().ok()),
-        );
+        let name = entry?.file_name();
+        pids.extend(name.to_str().and_then(|name| name.parse::<u32>().ok()));
     }
     Ok(pids)
 }
@@ -215,6 +211,13 @@ fn stat_field<T: FromStr>(stat: &str, field: usize) -> Option<T> {
         .nth(field.checked_sub(FIELDS_BEFORE)?)?
         .parse()
         .ok()
+}
+
+/// The numbers of the files that a process has open, and what each is; none of one that has ended.
+pub(super) fn open_files(pid: u32) -> impl Iterator<Item = (OsString, PathBuf)> {
+    let entries = fs::read_dir(format!("/proc/{pid}/fd")).into_iter();
+    let found = entries.flatten().flatten();
+    found.filter_map(|it| Some((it.file_name(), fs::read_link(it.path()).ok()?)))
 }
 
 /// The name of a process, which it may choose.

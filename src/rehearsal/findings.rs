@@ -89,10 +89,10 @@ impl Rehearsed {
 /// gives it its link-local address then.
 const LINKWATCH: Duration = Duration::from_millis(1200);
 
-/// A namespace that may still become what it will be is looked at again after this time.
+/// A namespace in which the kernel may still change something is compared again after this time.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The time in which a namespace that was just restored may still become what it will be.
+/// The time in which the kernel may still change something in a namespace that was just restored.
 pub(super) struct SettlingTime {
     until: Instant,
     next_look: Instant,

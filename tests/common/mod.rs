@@ -31,6 +31,7 @@ pub mod manifest;
 pub mod moment;
 pub mod namespace;
 pub mod node;
+pub mod numbers;
 pub mod old_kernel;
 pub mod pod;
 pub mod problem;

@@ -87,14 +87,11 @@ fn name_of(pid: u32) -> String {
 
 /// The programs and maps that a process has open, itself or by a link (`/proc/PID/fdinfo`).
 fn open_objects(pid: u32) -> BTreeSet<BpfObject> {
-    let descriptors = fs::read_dir(format!("/proc/{pid}/fd"));
     let mut found = BTreeSet::new();
-    for entry in descriptors.into_iter().flatten().flatten() {
-        let target = fs::read_link(entry.path()).unwrap_or_default();
+    for (number, target) in procfs::open_files(pid) {
         if !target.to_string_lossy().starts_with("anon_inode:bpf") {
             continue;
         }
-        let number = entry.file_name();
         let info = format!("/proc/{pid}/fdinfo/{}", number.to_string_lossy());
         let info = fs::read_to_string(info).unwrap_or_default();
         found.extend(info.lines().filter_map(object));

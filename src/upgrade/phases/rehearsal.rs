@@ -18,8 +18,8 @@ use crate::store::Store;
 use crate::upgrade::baseline::LeftOut;
 use crate::upgrade::request::UpgradeRequest;
 
-/// Rehearses what a restore after COMMAND will do. Without a rehearsal nothing is proven, and the window goes on: its figures are
-/// `None`, and a warning has the reason.
+/// Rehearses the restore that follows COMMAND. Where that cannot be done there are no figures, a warning has the reason, and the window
+/// goes on.
 pub(crate) fn run(
     captured: &Captured,
     left_out: &LeftOut,

@@ -1,6 +1,6 @@
 //! Link-local addresses: their order, and how the kernel makes its own.
 
-use super::{assert_settled, prepared, restore_with_late_carrier};
+use super::{assert_settled, comes_back_with_late_carrier, prepared};
 use crate::common::{Node, Pod};
 
 /// Several on one link, in one of the orders that they can have.
@@ -14,6 +14,15 @@ fn several<'n>(node: &'n Node, lines: &[&str]) -> Pod<'n> {
     pod
 }
 
+/// One whose address the kernel derives from this secret.
+fn with_secret<'n>(node: &'n Node, secret: &str) -> Pod<'n> {
+    let pod = node.pod("web");
+    pod.macvlan("mode bridge", "");
+    pod.ns.set_sysctl("ipv6/conf/eth0/stable_secret", secret);
+    pod.up_with_address();
+    pod
+}
+
 const OTHERS: [&str; 2] = [
     "-6 addr add fe80::1/64 dev eth0",
     "-6 addr add fe80::2/64 dev eth0",
@@ -23,11 +32,7 @@ const OTHERS: [&str; 2] = [
 fn several_link_local_addresses_keep_their_order_when_carrier_comes_late() {
     let node = Node::new();
     let pod = several(&node, &OTHERS);
-    let before = pod.capture();
-    node.snapshot();
-    restore_with_late_carrier(&node, "", || pod.has_eth0());
-    pod.assert_same_as(&before);
-    assert_settled(&node);
+    comes_back_with_late_carrier(&node, &pod);
 }
 
 #[test]
@@ -63,11 +68,7 @@ fn the_kernels_address_comes_back_to_a_link_that_makes_none_any_more() {
 fn the_address_of_a_secret_comes_back_to_a_link_that_makes_others_now() {
     for mode in ["eui64", "none"] {
         let node = Node::new();
-        let pod = node.pod("web");
-        pod.macvlan("mode bridge", "");
-        pod.ns
-            .set_sysctl("ipv6/conf/eth0/stable_secret", "2001:db8::b11");
-        pod.up_with_address();
+        let pod = with_secret(&node, "2001:db8::b11");
         pod.ip(&format!("link set eth0 addrgenmode {mode}"));
         let addresses = pod.ip("-6 addr show dev eth0");
         assert!(addresses.contains("stable-privacy"), "{addresses}");
@@ -78,11 +79,7 @@ fn the_address_of_a_secret_comes_back_to_a_link_that_makes_others_now() {
 #[test]
 fn a_link_made_by_hand_without_its_secret_gets_no_address_of_its_mac() {
     let node = Node::new();
-    let pod = node.pod("web");
-    pod.macvlan("mode bridge", "");
-    pod.ns
-        .set_sysctl("ipv6/conf/eth0/stable_secret", "2001:db8::b10");
-    pod.up_with_address();
+    let pod = with_secret(&node, "2001:db8::b10");
     node.snapshot();
     let index = pod.ns.index_of("eth0");
     node.lose_and_reload();
@@ -106,11 +103,7 @@ fn a_link_made_by_hand_without_its_secret_gets_no_address_of_its_mac() {
 #[test]
 fn an_address_that_the_recorded_mode_would_not_make_is_named() {
     let node = Node::new();
-    let pod = node.pod("web");
-    pod.macvlan("mode bridge", "");
-    pod.ns
-        .set_sysctl("ipv6/conf/eth0/stable_secret", "2001:db8::b10");
-    pod.up_with_address();
+    let pod = with_secret(&node, "2001:db8::b10");
     node.snapshot();
     pod.ns.set_sysctl("ipv6/conf/eth0/addr_gen_mode", "1");
     pod.ns.set_sysctl("ipv6/conf/eth0/addr_gen_mode", "0");

@@ -27,6 +27,15 @@ fn restore_with_late_carrier(node: &Node, options: &str, is_there: impl Fn() -> 
     Run::from_output("restore".to_owned(), &output).exits(0);
 }
 
+/// A pod is restored onto a NIC that gets carrier once its link is there.
+fn comes_back_with_late_carrier(node: &Node, pod: &Pod<'_>) {
+    let before = pod.capture();
+    node.snapshot();
+    restore_with_late_carrier(node, "", || pod.has_eth0());
+    pod.assert_same_as(&before);
+    assert_settled(node);
+}
+
 /// Nothing differs for netfix, which changes nothing any more.
 fn assert_settled(node: &Node) {
     let diff = node.netfix("diff");

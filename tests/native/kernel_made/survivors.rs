@@ -2,8 +2,17 @@
 
 use std::time::Duration;
 
-use super::{assert_settled, prepared, restore_with_late_carrier};
-use crate::common::{Node, background::wait_until};
+use super::{assert_settled, comes_back_with_late_carrier, prepared, restore_with_late_carrier};
+use crate::common::{Node, Pod, background::wait_until};
+
+fn is_down(pod: &Pod<'_>) -> bool {
+    pod.ip("link show dev eth0").contains("state DOWN")
+}
+
+fn hold_down(pod: &Pod<'_>) {
+    pod.ip("link set eth0 protodown on");
+    assert!(wait_until(Duration::from_secs(5), || is_down(pod)));
+}
 
 #[test]
 fn proxy_entries_outlive_a_loss_of_carrier_after_a_restore() {
@@ -36,9 +45,7 @@ fn a_link_that_is_held_down_stays_so_when_its_nic_gets_carrier() {
     // Without carrier no IPv6 address becomes usable.
     pod.ns.set_sysctl("ipv6/conf/default/disable_ipv6", "1");
     let pod = pod.simple();
-    pod.ip("link set eth0 protodown on");
-    let is_down = || pod.ip("link show dev eth0").contains("state DOWN");
-    assert!(wait_until(Duration::from_secs(5), is_down));
+    hold_down(&pod);
     let before = pod.capture();
     node.snapshot();
     restore_with_late_carrier(&node, "", || pod.has_eth0());
@@ -46,7 +53,7 @@ fn a_link_that_is_held_down_stays_so_when_its_nic_gets_carrier() {
     // A flap of the NIC does the same.
     node.ns.ip("link set eth0 down");
     node.ns.ip("link set eth0 up");
-    assert!(wait_until(Duration::from_secs(5), || !is_down()));
+    assert!(wait_until(Duration::from_secs(5), || !is_down(&pod)));
     node.restore();
     pod.assert_same_as(&before);
     assert_settled(&node);
@@ -56,9 +63,7 @@ fn a_link_that_is_held_down_stays_so_when_its_nic_gets_carrier() {
 fn a_link_that_is_held_down_is_named_before_a_loss() {
     let node = Node::new();
     let pod = node.pod("web").simple();
-    pod.ip("link set eth0 protodown on");
-    let is_down = || pod.ip("link show dev eth0").contains("state DOWN");
-    assert!(wait_until(Duration::from_secs(5), is_down));
+    hold_down(&pod);
     let run = node.netfix("snapshot").exits(0).errors(&[]);
     run.names("unsupported", pod.name(), &["eth0", "protodown"]);
 }
@@ -67,9 +72,7 @@ fn a_link_that_is_held_down_is_named_before_a_loss() {
 fn a_link_without_carrier_gets_its_route_for_groups_back() {
     let node = Node::new();
     let pod = prepared(&node, &["-6 addr add fd10::5/64 dev eth0"]);
-    pod.ip("link set eth0 protodown on");
-    let is_down = || pod.ip("link show dev eth0").contains("state DOWN");
-    assert!(wait_until(Duration::from_secs(5), is_down));
+    hold_down(&pod);
     node.snapshot();
     let groups = || pod.ip("-6 route show table local type multicast");
     let before = groups();
@@ -91,11 +94,7 @@ fn managed_neighbours_come_back_when_carrier_comes_late() {
             "neigh add 10.88.0.50 dev eth0 managed",
         ],
     );
-    let before = pod.capture();
-    node.snapshot();
-    restore_with_late_carrier(&node, "", || pod.has_eth0());
-    pod.assert_same_as(&before);
-    assert_settled(&node);
+    comes_back_with_late_carrier(&node, &pod);
 }
 
 #[test]

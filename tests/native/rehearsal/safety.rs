@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::rehearse;
 use crate::common::background::{Background, wait_until};
 use crate::common::namespace::Namespace;
+use crate::common::numbers::Numbers;
 use crate::common::{Node, Pod, tool};
 
 /// How often a rehearsal is killed, each time at another moment; `NETFIX_MOMENTS` has another number.
@@ -25,26 +26,13 @@ look() {
 }
 ";
 
-/// The number in a variable of the environment.
-fn number(variable: &str) -> Option<u64> {
-    let text = std::env::var(variable).ok()?;
-    Some(text.parse().unwrap_or_else(|e| panic!("{variable}: {e}")))
-}
-
 /// Delays in milliseconds, spread over `most`.
 fn moments(seed: u64, most: Duration) -> Vec<u64> {
-    let mut state = seed;
-    let mut next = || {
-        // SplitMix64.
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    };
+    let mut numbers = Numbers::new(seed | 1);
     let most = u64::try_from(most.as_millis()).unwrap_or(u64::MAX).max(1);
-    let count = number("NETFIX_MOMENTS").and_then(|count| usize::try_from(count).ok());
+    let count = tool::number("NETFIX_MOMENTS").and_then(|count| usize::try_from(count).ok());
     (0..count.unwrap_or(MOMENTS))
-        .map(|_| next() % most)
+        .map(|_| numbers.below(most))
         .collect()
 }
 
@@ -58,7 +46,7 @@ fn a_rehearsal_that_is_killed_leaves_nothing() {
     let start = Instant::now();
     rehearse(&node).exits(0);
     let random = || RandomState::new().hash_one(std::process::id());
-    let seed = number("NETFIX_SEED").unwrap_or_else(random);
+    let seed = tool::number("NETFIX_SEED").unwrap_or_else(random);
     let mut script = format!("{LOOK}\nbefore=$(look)\n");
     for delay in moments(seed, start.elapsed()) {
         let seconds = format!("{}.{:03}", delay / 1000, delay % 1000);

@@ -10,8 +10,6 @@ mod ending;
 mod forecast;
 mod lines;
 mod named;
-#[path = "../../common/numbers.rs"]
-mod numbers;
 mod random;
 mod scene;
 mod witness;
@@ -24,9 +22,10 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use case::Case;
 use ending::Ending;
 
-fn number(name: &str, default: u64) -> u64 {
-    let value = std::env::var(name).ok();
-    value.map_or(default, |text| text.parse().expect("a number"))
+use crate::common::tool;
+
+fn number(variable: &str, default: u64) -> u64 {
+    tool::number(variable).unwrap_or(default)
 }
 
 /// Prints a case that fails, whole and made smaller: what is left may fail in another way.

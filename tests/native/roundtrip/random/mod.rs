@@ -9,7 +9,7 @@ mod routes;
 mod traffic;
 
 use super::case::{Case, Loss};
-use super::numbers::Numbers;
+use crate::common::numbers::Numbers;
 use routes::{nexthop, route, rule};
 
 impl Numbers {
