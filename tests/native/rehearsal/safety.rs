@@ -103,9 +103,9 @@ fn capture(node: &Node, ns: &Namespace, dev: &str) -> Background {
     capture
 }
 
-/// Waits until nothing has been sent for a while.
+/// Waits until nothing has been sent for longer than a host may take to report a group to a querier (RFC 2236, section 8.3).
 fn wait_for_silence(captures: &[&Background]) {
-    const SILENCE: Duration = Duration::from_secs(3);
+    const SILENCE: Duration = Duration::from_secs(11);
     let texts = || -> Vec<String> { captures.iter().map(|one| one.text()).collect() };
     let (mut last, mut since) = (texts(), Instant::now());
     let is_silent = wait_until(Duration::from_secs(60), || {
@@ -136,7 +136,7 @@ fn no_frame_leaves_the_node_during_a_rehearsal() {
     ));
     node.gateway.ip("link set up1 up");
     node.ns
-        .ip("link add br0 type bridge mcast_querier 1 mcast_startup_query_count 1");
+        .ip("link add br0 type bridge mcast_querier 1 mcast_startup_query_count 1 mcast_query_interval 360000");
     node.ns.ip("link set eth1 master br0");
     node.ns.ip("link set br0 up");
     node.ns.ip("addr add 10.5.0.1/24 dev br0");
@@ -164,7 +164,9 @@ fn no_frame_leaves_the_node_during_a_rehearsal() {
     let run = rehearse(&node);
     assert_eq!(super::figures(&run)["identical"], 3, "{}", run.transcript());
     std::thread::sleep(Duration::from_secs(2));
-    assert_eq!(captures.each_ref().map(Background::text), before);
+    for (capture, before) in captures.iter().zip(&before) {
+        assert_eq!(&capture.text()[before.len()..], "");
+    }
     // It would have been seen.
     pods[0].ip("link set eth0 down");
     pods[0].ip("link set eth0 up");
