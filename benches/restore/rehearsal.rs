@@ -1,6 +1,7 @@
 //! What a rehearsal takes, beside the restore that it rehearses and the kernel's floor; how much memory; and what others wait that
 //! create pods meanwhile.
 
+use std::cell::Cell;
 use std::fs;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
@@ -70,12 +71,13 @@ pub fn run(pods: usize, rounds: usize) -> ExitCode {
 }
 
 fn contestants(lab: &Lab) -> Vec<Contestant<'_>> {
-    let plan = lab.file("floor", &with_other_macs(&floor::plan(lab)));
+    let (macs, plan) = (Macs::default(), floor::plan(lab));
     let iproute2 = iproute2(lab);
     vec![
         (
             FLOOR,
             Box::new(move || {
+                let plan = lab.file("floor", &macs.other("77", &plan));
                 timed(|| start_in_node(lab, own_program(floor::TWIN_COMMAND).arg(&plan)))
             }),
         ),
@@ -116,7 +118,6 @@ fn iproute2<'a>(lab: &'a Lab) -> Box<dyn Fn() -> Duration + 'a> {
         &format!("netns {}.", lab.node.ns.name()),
         &format!("netns {}-new.", lab.node.ns.name()),
     );
-    let links = lab.file("new-links", &with_other_macs(&links));
     let pods = all(&|number| {
         let file = lab.file(&format!("new-{number}"), &pod_lines(&lab.pods[number]));
         format!(
@@ -126,7 +127,9 @@ fn iproute2<'a>(lab: &'a Lab) -> Box<dyn Fn() -> Duration + 'a> {
         )
     });
     let pods = lab.file("new-pods", &pods);
+    let macs = Macs::default();
     Box::new(move || {
+        let links = lab.file("new-links", &macs.other("66", &links));
         let took = timed(|| {
             tool::run(tool::command("ip", ["-batch"]).arg(&add));
             tool::run(tool::command("ip", ["-n", lab.node.ns.name(), "-batch"]).arg(&links));
@@ -138,9 +141,17 @@ fn iproute2<'a>(lab: &'a Lab) -> Box<dyn Fn() -> Duration + 'a> {
     })
 }
 
-/// Two macvlans on one parent cannot have the same MAC.
-fn with_other_macs(text: &str) -> String {
-    text.replace("02:01:00:88:", "02:01:00:77:")
+/// Two macvlans on one parent cannot have the same MAC, and those of the round before may still be there.
+#[derive(Default)]
+struct Macs(Cell<u8>);
+
+impl Macs {
+    /// The text with MACs that no round had.
+    fn other(&self, part: &str, text: &str) -> String {
+        let round = self.0.get();
+        self.0.set(round.wrapping_add(1));
+        text.replace("02:01:00:88:", &format!("02:01:{round:02x}:{part}:"))
+    }
 }
 
 /// The kernel destroys namespaces in the order in which they were left: once one more is gone, all are.
