@@ -16,7 +16,7 @@ EXIT CODES
   5  incomplete: some pods, or parts of one, failed; stderr names each
   `netfix check` has the exit codes of monitoring plugins: see `netfix help check`.
 
-Results go to stdout, messages to stderr. `-o json` prints one document: docs/json.md describes it,
+Results go to stdout, messages to stderr. `-o json` prints one document: docs/reference/json.md describes it,
 `netfix explain` the problem codes. Where journald runs, steps and problems are in the journal:
 `journalctl -t netfix`, with the fields POD=, NETNS=, CODE=.";
 

@@ -245,10 +245,10 @@ fn files(name: Option<&str>) -> Vec<String> {
             /usr/share/fish/vendor_completions.d/netfix.fish  the scripts of the package",
         ],
         Some("explain") => {
-            &["/usr/share/doc/netfix/docs/problems.md  the same text in the package"]
+            &["/usr/share/doc/netfix/docs/reference/problems.md  the same text in the package"]
         }
         Some("schema") => {
-            &["/usr/share/doc/netfix/docs/schema.json  the same schema in the package"]
+            &["/usr/share/doc/netfix/docs/reference/schema.json  the same schema in the package"]
         }
         Some("host") => &["/proc/1/ns  the namespaces of the host"],
         Some("man") => &["/usr/share/man/man8/netfix*.8.gz  the pages of the package"],

@@ -11,8 +11,9 @@ use jsonschema::Validator;
 use serde_json::Value;
 
 /// The schema as netfix prints it.
-pub static SCHEMA: LazyLock<Value> =
-    LazyLock::new(|| serde_json::from_str(include_str!("../../docs/schema.json")).expect("JSON"));
+pub static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
+    serde_json::from_str(include_str!("../../docs/reference/schema.json")).expect("JSON")
+});
 
 static STRICT: LazyLock<Validator> = LazyLock::new(|| {
     let mut schema = SCHEMA.clone();

@@ -1,4 +1,4 @@
-//! docs/schema.json against the documents, and the promise of `netfix/v1`: it may gain keys, and loses none.
+//! docs/reference/schema.json against the documents, and the promise of `netfix/v1`: it may gain keys, and loses none.
 
 use std::collections::BTreeMap;
 use std::env;

@@ -25,8 +25,12 @@ fn every_native_test_that_a_virtual_machine_runs_exists() {
 /// The documents that readers start from, and what they link to.
 fn documents() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let entries = fs::read_dir(root.join("docs")).expect("docs").flatten();
+    let folders = ["docs", "docs/reference"].map(|folder| fs::read_dir(root.join(folder)));
+    let entries = folders
+        .into_iter()
+        .flat_map(|entries| entries.expect("docs"));
     let mut paths: Vec<PathBuf> = entries
+        .flatten()
         .map(|entry| entry.path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
         .collect();

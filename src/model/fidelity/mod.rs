@@ -1,5 +1,5 @@
 //! What netfix does with each attribute that the kernel reports. The readers of routes and nexthop objects use these tables,
-//! `docs/fidelity.md` is made of them, and a test compares them with everything that the kernel's dumps contain.
+//! `docs/reference/fidelity.md` is made of them, and a test compares them with everything that the kernel's dumps contain.
 
 mod attribute;
 mod link;

@@ -18,7 +18,7 @@ pub use object::Object;
 /// The stable word for one sort of problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs)] // the words are explained in docs/problems.md
+#[allow(missing_docs)] // the words are explained in docs/reference/problems.md
 pub enum Code {
     AddressConflict,
     AlreadyDone,

@@ -1,9 +1,9 @@
-//! What docs/problems.md has about each code, for a node that cannot reach the documentation.
+//! What docs/reference/problems.md has about each code, for a node that cannot reach the documentation.
 
 use textwrap::Options;
 
 /// The one source: a section for each code, and below the last heading the sentences of each code.
-const PROBLEMS: &str = include_str!("../../../docs/problems.md");
+const PROBLEMS: &str = include_str!("../../../docs/reference/problems.md");
 
 /// The code and the Markdown of each section.
 fn sections() -> impl Iterator<Item = (&'static str, &'static str)> {

@@ -1,4 +1,4 @@
-//! `docs/fidelity.md`: what netfix does with each attribute of the kernel.
+//! `docs/reference/fidelity.md`: what netfix does with each attribute of the kernel.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -50,7 +50,13 @@ fn root() -> &'static Path {
 
 #[test]
 fn the_documentation_lists_every_attribute() {
-    listed_part::compare("docs/fidelity.md", BEGIN, END, &listed(), "fidelity");
+    listed_part::compare(
+        "docs/reference/fidelity.md",
+        BEGIN,
+        END,
+        &listed(),
+        "fidelity",
+    );
 }
 
 #[test]

@@ -1,11 +1,11 @@
-//! The JSON Schema of the documents, which docs/schema.json has.
+//! The JSON Schema of the documents, which docs/reference/schema.json has.
 
 use serde_json::{Value, json};
 
 use crate::report::document::Verb;
 
 /// Of every command's document.
-const SCHEMA: &str = include_str!("../../../docs/schema.json");
+const SCHEMA: &str = include_str!("../../../docs/reference/schema.json");
 
 /// The schema as text: of every document, or of this command's.
 ///
@@ -17,7 +17,8 @@ pub fn schema(command: Option<Verb>) -> String {
     let Some(command) = command else {
         return SCHEMA.to_owned();
     };
-    let mut schema: Value = serde_json::from_str(SCHEMA).expect("docs/schema.json is JSON");
+    let mut schema: Value =
+        serde_json::from_str(SCHEMA).expect("docs/reference/schema.json is JSON");
     // A dry run of it is `plan`.
     let words = match command {
         Verb::Restore => vec![Verb::Restore, Verb::Plan],

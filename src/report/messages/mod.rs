@@ -176,7 +176,7 @@ mod tests {
         message
     }
 
-    /// The messages as docs/problems.md lists them.
+    /// The messages as docs/reference/problems.md lists them.
     fn list() -> String {
         let mut text = String::from(BEGIN);
         for (code, messages) in messages() {
@@ -190,7 +190,13 @@ mod tests {
 
     #[test]
     fn the_documentation_lists_every_message() {
-        listed_part::compare("docs/problems.md", BEGIN, END, &list(), "messages");
+        listed_part::compare(
+            "docs/reference/problems.md",
+            BEGIN,
+            END,
+            &list(),
+            "messages",
+        );
     }
 
     #[test]

@@ -100,7 +100,7 @@ fn problems(view: &ReportView) -> Markup {
         section aria-labelledby="problems" {
             h2 id="problems" { "Problems" }
             @if view.window.problems.is_empty() { p { "None." } } @else {
-                (tables::problems(view).sheet(Some("problems"), "docs/problems.md explains the codes"))
+                (tables::problems(view).sheet(Some("problems"), "docs/reference/problems.md explains the codes"))
             }
         }
     }
