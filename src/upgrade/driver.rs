@@ -25,7 +25,7 @@ use crate::upgrade::phases::{check, command, late, pause, rollback, snapshot};
 use crate::upgrade::request::UpgradeRequest;
 use crate::upgrade::unselected::Unselected;
 use crate::window::background::Background;
-use crate::window::event::Event;
+use crate::window::event::{Event, PodCount};
 
 /// The window of `netfix upgrade`.
 pub(crate) fn drive(
@@ -175,7 +175,8 @@ impl Driver<'_> {
         let pods = &session.window().pods;
         let before = snapshot::observe(found.inventory, pods, request, self.context)?;
         let silent = &before.baseline.silent;
-        session.note_before(&before.sandboxes, before.nics, silent);
+        let is_selection = !request.selection.is_everything();
+        session.note_before(&before.sandboxes, before.nics, silent, is_selection);
         let lost = found.blockers.lost().filter(|_| request.restores_lost());
         let accepted = found.blockers.gate(request);
         if let (Some(lost), Ok(_)) = (lost, &accepted) {
@@ -217,7 +218,11 @@ impl Driver<'_> {
         self.ledger.problems.add(Area::Preflight, problems);
         session.note_gone_early(&gone);
         if !late.is_empty() {
-            session.log(&Event::LateSnapshot { pods: late.len() });
+            let pods = PodCount {
+                pods: late.len(),
+                is_selection: !request.selection.is_everything(),
+            };
+            session.log(&Event::LateSnapshot { pods });
             let mut pods = session.window().pods.clone();
             pods.retain(|pod| late.iter().all(|late| late.info.id != pod.info.id));
             pods.extend(late);

@@ -21,7 +21,7 @@ use crate::upgrade::phases::termination::Terms;
 use crate::upgrade::request::UpgradeRequest;
 use crate::upgrade::signals::{self, Signals};
 use crate::window::bus;
-use crate::window::event::{Event, UserCommand};
+use crate::window::event::{Event, PodCount, UserCommand};
 use crate::window::records::{EarlierWindow, find_earlier};
 use crate::window::session::WindowSession;
 use crate::window::session::close::require_closed;
@@ -181,6 +181,7 @@ impl Ledger {
                 restored: restored.count(RestoreState::Restored),
                 correct: restored.count(RestoreState::InSync),
                 failed: restored.broken().count(),
+                is_selection: restored.is_selection,
             });
         }
         self.problems.forget_network();
@@ -196,6 +197,10 @@ impl Ledger {
             let starts = window.pause.as_ref();
             let starts = starts.filter(|_| window.is_paused() && !is_held);
             let unit = starts.map(|pause| pause.unit.clone());
+            let pods = PodCount {
+                pods,
+                is_selection: restored.is_selection,
+            };
             self.session.log(&Event::Unrestored { pods, unit });
         }
         for pod in restored.broken() {

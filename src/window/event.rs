@@ -20,13 +20,13 @@ pub(crate) enum Event {
     Checking,
     TakingSnapshot,
     SnapshotTaken {
-        pods: usize,
+        pods: PodCount,
     },
     /// The restore was carried out in a twin of the node.
     Rehearsed(Rehearsal),
     /// Pods that got their network after the snapshot are saved too.
     LateSnapshot {
-        pods: usize,
+        pods: PodCount,
     },
     /// Pods, or the host, that have lost their network before the window.
     RestoresLost(AlreadyLost),
@@ -85,10 +85,11 @@ pub(crate) enum Event {
         restored: usize,
         correct: usize,
         failed: usize,
+        is_selection: bool,
     },
     /// Pods that are not restored, before this unit starts, if one is paused.
     Unrestored {
-        pods: usize,
+        pods: PodCount,
         unit: Option<String>,
     },
     /// One of them.
@@ -104,7 +105,10 @@ pub(crate) enum Event {
     Watching {
         settle: Duration,
     },
-    RebuildChecked(RebuildCheck),
+    RebuildChecked {
+        check: RebuildCheck,
+        is_selection: bool,
+    },
     PhaseEnded {
         name: PhaseName,
         ok: bool,
@@ -214,6 +218,13 @@ impl Reached {
             is_selection: false,
         }
     }
+}
+
+/// So many pods, of the node or of a selection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PodCount {
+    pub pods: usize,
+    pub is_selection: bool,
 }
 
 /// A limit on how long kubelet may be paused.

@@ -18,7 +18,7 @@ use crate::refusal::Refusal;
 use crate::restore::Restored;
 use crate::runtime::Sandbox;
 use crate::store::{Guard, Store, StoreError};
-use crate::window::event::{Event, TARGET};
+use crate::window::event::{Event, PodCount, TARGET};
 use crate::window::facts::{self, Silence};
 use crate::window::fates;
 use crate::window::rebuild_check::After;
@@ -172,6 +172,7 @@ impl WindowSession {
         sandboxes: &[Sandbox],
         nics: Option<Vec<WindowNic>>,
         silent: &[Silence],
+        is_selection: bool,
     ) {
         for pod in &mut self.window.pods {
             let sandbox = pod.info.sandbox.as_ref();
@@ -182,6 +183,7 @@ impl WindowSession {
         let warnings = silent.iter().map(Silence::warning);
         self.window.problems.extend(warnings);
         let (pods, count) = (self.window.pods.len(), silent.len());
+        let pods = PodCount { pods, is_selection };
         self.log(&Event::SnapshotTaken { pods });
         if count > 0 {
             self.log(&Event::SilentGateways { count });

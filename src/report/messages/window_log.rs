@@ -1,22 +1,26 @@
 //! The lines of a window's log.
 
+use std::fmt;
+
 use crate::model::text::{count, duration, escape};
 use crate::model::window::{PhaseName, command_line};
 use crate::progress::Wait;
 use crate::report::messages::maintenance::repaired;
-use crate::report::text::{expected_outage, rehearsed};
+use crate::report::text::{expected_outage, pod_noun, rehearsed};
 use crate::report::verb::verify::gateways;
 use crate::report::window::words::{others, reason};
-use crate::window::event::{Budget, Event, RebuildCheck, SignalEffect, UserCommand, WindowMoment};
+use crate::window::event::{
+    Budget, Event, PodCount, RebuildCheck, SignalEffect, UserCommand, WindowMoment,
+};
 
 sentences! {
     Event {
         ResumingWindow => "resuming the interrupted window from its snapshot",
         Checking => "checking that every pod can be restored",
         TakingSnapshot => "taking a snapshot",
-        SnapshotTaken { pods } => "snapshot of {pods} is complete" (pods = count(*pods, "pod")),
+        SnapshotTaken { pods } => "snapshot of {pods} is complete",
         Rehearsed(figures) => "{rehearsed}; {expected}" (rehearsed = rehearsed(figures), expected = expected_outage(figures)),
-        LateSnapshot { pods } => "{pods} got the network after the snapshot: saved too" (pods = count(*pods, "pod")),
+        LateSnapshot { pods } => "{pods} got the network after the snapshot: saved too",
         RestoresLost(lost) => "{lost}; the window restores {them}" (them = repaired(lost)),
         SilentGateways { count: silent } => "no answer from {gateways} before the upgrade"
             (gateways = count(*silent, "gateway")),
@@ -36,22 +40,22 @@ sentences! {
         RolledBack { elapsed } => "the rollback succeeded (exit 0, {elapsed})" (elapsed = duration(*elapsed)),
         Restoring => "waiting for the NIC, then restoring pods",
         RestoringAgain => "the restore is incomplete: trying once more",
-        Restored { restored: 0, correct, failed: 0 } => "{correct} already correct; nothing to do"
-            (correct = count(*correct, "pod")),
-        Restored { restored, correct, failed: 0 } => "{restored} restored, {correct} already correct"
-            (restored = count(*restored, "pod")),
-        Restored { restored, correct, failed } => "{restored} restored, {correct} already correct, {failed} not restored"
-            (restored = count(*restored, "pod")),
-        Unrestored { pods, unit: None } => "{pods} not restored:" (pods = count(*pods, "pod")),
+        Restored { restored: 0, correct, failed: 0, is_selection } => "{correct} already correct; nothing to do"
+            (correct = count(*correct, pod_noun(*is_selection))),
+        Restored { restored, correct, failed: 0, is_selection } => "{restored} restored, {correct} already correct"
+            (restored = count(*restored, pod_noun(*is_selection))),
+        Restored { restored, correct, failed, is_selection } => "{restored} restored, {correct} already correct, {failed} not restored"
+            (restored = count(*restored, pod_noun(*is_selection))),
+        Unrestored { pods, unit: None } => "{pods} not restored:",
         Unrestored { pods, unit: Some(unit) } => "{pods} not restored, and {unit} is about to start. With dockershim it rebuilds a \
-            pod without an address at once; otherwise the pod stays Running without network:" (pods = count(*pods, "pod")),
+            pod without an address at once; otherwise the pod stays Running without network:",
         UnrestoredPod { title, state, is_bare: true } => "  pod {title}: {state}, no address",
         UnrestoredPod { title, state, is_bare: false } => "  pod {title}: {state}",
         Verifying => "probing gateways",
         Verified(reached) => "{words}" (words = gateways(reached)),
         LookingAgain => "observing every pod, host link and gateway again",
         Watching { settle } => "watching for {settle} that nothing is lost again and no pod is rebuilt" (settle = duration(*settle)),
-        RebuildChecked(check) => "{words}" (words = rebuild_check(check)),
+        RebuildChecked { check, is_selection } => "{words}" (words = rebuild_check(check, *is_selection)),
         PhaseEnded { name, ok: true } => "{name}: complete",
         PhaseEnded { name, ok: false } => "{name}: incomplete",
         NotSaved(problem) => "{problem}; the window continues and tries to save it again",
@@ -69,6 +73,12 @@ sentences! {
         Resuming { unit } => "resuming {unit}",
         Resumed { unit } => "{unit} runs again",
         LeftOut { bytes } => "{bytes} bytes left out here (--log-limit)",
+    }
+}
+
+impl fmt::Display for PodCount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&count(self.pods, pod_noun(self.is_selection)))
     }
 }
 
@@ -124,7 +134,7 @@ sentences! {
     }
 }
 
-fn rebuild_check(check: &RebuildCheck) -> String {
+fn rebuild_check(check: &RebuildCheck, is_selection: bool) -> String {
     let RebuildCheck {
         pods,
         same,
@@ -135,7 +145,10 @@ fn rebuild_check(check: &RebuildCheck) -> String {
     let rebuilt = if same == pods {
         format!("no pod was rebuilt ({same} of {pods} checked)")
     } else {
-        format!("{same} of {} known not to be rebuilt", count(pods, "pod"))
+        format!(
+            "{same} of {} known not to be rebuilt",
+            PodCount { pods, is_selection }
+        )
     };
     rebuilt + &others(restarted, gone)
 }

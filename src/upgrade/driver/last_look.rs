@@ -56,8 +56,10 @@ impl Driver<'_> {
             &self.request.selection,
         );
         let fates = session.note_fates(after, &network.baseline.stored, &network.torn());
-        let checked = RebuildCheck::of(&session.window().pods);
-        session.log(&Event::RebuildChecked(checked));
+        session.log(&Event::RebuildChecked {
+            check: RebuildCheck::of(&session.window().pods),
+            is_selection: !self.request.selection.is_everything(),
+        });
         unreachable.into_iter().chain(fates).collect()
     }
 

@@ -65,6 +65,13 @@ fn a_forced_window_for_one_pod_is_not_well_over_others_without_network() {
     assert_eq!(report["unselected"][0]["state"], "degraded");
     assert_eq!(of_pods(report, "id"), [scene.pods[0].name()]);
     assert!(codes(report, "error").contains(&"degraded".to_owned()));
+    let log = scene.log_of(&scene.record());
+    for line in [
+        "snapshot of 1 selected pod is complete",
+        "1 selected pod restored, 0 already correct",
+    ] {
+        assert!(log.contains(line), "{log}");
+    }
     scene.netfix("restore").exits(0);
     scene.assert_whole();
 }
@@ -84,6 +91,8 @@ fn a_forced_window_in_which_the_others_lost_nothing_is_well_for_the_selection_al
     );
     let report = scene.netfix("report -o json").exits(0).json();
     assert_eq!(report["report"]["computed"]["verdict"], "selection-well");
+    let log = scene.log_of(&scene.record());
+    assert!(log.contains("1 selected pod already correct"), "{log}");
     scene.assert_whole();
 }
 
