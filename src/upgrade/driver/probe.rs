@@ -62,3 +62,44 @@ fn absent(
         .filter(|name| !is_named(name))
         .partition(|name| may_be_taken && !known.contains(name))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::model::problem::PlanCause;
+    use crate::upgrade::driver::probe::*;
+
+    /// A record of three NICs that are there no more; kubelet runs again.
+    fn window() -> Window {
+        let text = include_str!("../../../testdata/windows/well.json");
+        let mut window: Window = serde_json::from_str(text).unwrap();
+        window.phases.last_mut().unwrap().to = None;
+        nic::update(window.nics.as_mut().unwrap(), Some(Vec::new()));
+        window
+    }
+
+    fn names<const N: usize>(names: [&str; N]) -> BTreeSet<IfName> {
+        names.map(|name| name.parse().unwrap()).into()
+    }
+
+    #[test]
+    fn a_nic_that_goes_once_kubelet_runs_again_may_be_in_a_new_pod() {
+        let (mut window, problems) = (window(), WindowProblems::default());
+        let found = absent(&window, &names(["eth1"]), &problems);
+        assert_eq!(found, (names(["eno1", "eth0"]), names(["eth1"])));
+        window.phases.pop();
+        window.phases.last_mut().unwrap().to = None;
+        let found = absent(&window, &names([]), &problems);
+        let all = names(["eno1", "eth0", "eth1"]);
+        assert_eq!(found, (names([]), all), "before that");
+    }
+
+    #[test]
+    fn a_nic_that_a_restore_has_named_is_missing_and_not_named_twice() {
+        let (window, mut problems) = (window(), WindowProblems::default());
+        let missing = PlanCause::DeviceMissing { hardware: None };
+        let eth0: IfName = "eth0".parse().unwrap();
+        problems.add(Area::Network, [missing.error(eth0)]);
+        let found = absent(&window, &names([]), &problems);
+        assert_eq!(found, (names(["eno1", "eth1"]), names([])));
+    }
+}

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # lab: igb
 # Three virtual functions, of a pod, of the host and for a program, are lost with their device, and come back: with their MACs from
-# the start, their settings, drivers, names, addresses and routes.
+# the start, their settings, drivers, names, addresses and routes. One that a new pod gets once kubelet may run again is not called missing.
 # shellcheck source=tests/vm/lib.sh
 . "$LAB_REPO/tests/vm/lib.sh"
 # shellcheck source=tests/vm/nic.sh
@@ -67,3 +67,18 @@ printed 'pod4'
 expect_exit 0 nf upgrade --foreground --yes --settle 2s -- bash -c 'modprobe -r igbvf igb; modprobe -a igb igbvf'
 printed '4 of 4'
 through_function pod4 203.0.113.1 || fail "the pod with the function does not reach its gateway"
+
+step "the host's function goes to a new pod while the window watches the pods: that is no loss"
+ip addr del 198.51.100.5/24 dev "$host_vf"
+expect_exit 0 nf snapshot
+pod_ns pod5
+nf upgrade --foreground --yes --settle 10s -- bash -c 'modprobe -r igbvf igb; modprobe -a igb igbvf' >"$OUT" 2>"$OUT.err" &
+window=$!
+wait_for 60 "the phase proof" eval "jq -e '.phases[-1] | .name == \"proof\"' $STATE/window.json >/dev/null 2>&1"
+wait_for 15 "the host's function" test -e "/sys/class/net/$host_vf"
+ip link set "$host_vf" netns pod5
+wait $window || fail "the window went wrong: $(cat "$OUT" "$OUT.err")"
+printed 'All well: 4 of 4'
+record=$(printf '%s\n' "$STATE"/windows/*.json | tail -n 1)
+jq -e --arg name "$host_vf" '.nics[] | select(.before.name == $name) | .present == null and .after == null' "$record" >/dev/null ||
+    fail "the function in the record: $(jq -c .nics "$record")"
