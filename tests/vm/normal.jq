@@ -16,6 +16,8 @@ def link($name):
   | if .link_index == $nic_index then .link_index = "NIC" else . end
   # The state of LACP, which follows the order of the ports.
   | if .linkinfo.info_slave_data.ad_aggregator_id then .linkinfo.info_slave_data |= with_entries(select(.key | test("^(ad_|state$)") | not)) else . end
+  # The number of the active port's group: the port that gets its carrier first.
+  | del(.linkinfo.info_data.ad_info.aggregator)
   # And what netdevsim draws by lot.
   | del(.linkinfo.info_slave_data.link_failure_count, .linkinfo.info_slave_data.ad_churn_actor_state, .stats, .stats64,
       .phys_switch_id)

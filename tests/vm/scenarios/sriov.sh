@@ -69,8 +69,9 @@ printed '4 of 4'
 through_function pod4 203.0.113.1 || fail "the pod with the function does not reach its gateway"
 
 step "the host's function goes to a new pod while the window watches the pods: that is no loss"
+ip route del 10.60.0.0/16
 ip addr del 198.51.100.5/24 dev "$host_vf"
-expect_exit 0 nf snapshot
+expect_exit 0 nf snapshot --accept host
 pod_ns pod5
 nf upgrade --foreground --yes --settle 10s -- bash -c 'modprobe -r igbvf igb; modprobe -a igb igbvf' >"$OUT" 2>"$OUT.err" &
 window=$!
