@@ -12,7 +12,7 @@ use super::plain::PlainSocket;
 use super::{Errno, Error, Socket};
 use crate::model::net::limits::{FORWARDING, GROUPS};
 use crate::model::net::link::fdb::FdbEntry;
-use crate::model::{IfName, Link, Mac};
+use crate::model::{IfName, Link, Mac, Parent};
 
 /// Reads the VLANs and the multicast groups of the ports of bridges that can be lost with a NIC.
 pub(super) fn read(
@@ -129,14 +129,14 @@ pub(super) fn groups_in(dump: &Dump, links: &mut [Link], unsupported: &mut Vec<S
     }
 }
 
-/// Reads the forwarding entries that were added to links that are lost with a NIC, among them the MACs for which a device takes
+/// Reads the forwarding entries that were added to links that are lost with a NIC, among them the MACs for which a link takes
 /// packets besides its own (`bridge fdb add ... self`). The kernel has no dump of one table.
 pub(super) fn forwarding(
     socket: &mut Socket,
     links: &mut [Link],
     unsupported: &mut Vec<String>,
 ) -> Result<(), Error> {
-    let has_entries = |link: &Link| link.has_forwarding() || link.is_device();
+    let has_entries = |link: &Link| link.has_forwarding() || link.has_filter();
     if !links.iter().any(has_entries) && bridge_ports(links).is_empty() {
         return Ok(());
     }
@@ -162,11 +162,15 @@ pub(super) fn forwarding_in(dump: Dump, links: &mut [Link], unsupported: &mut Ve
     for (index, entry) in entries {
         by_link.entry(index).or_default().push(entry);
     }
+    let above = of_links_above(links, &by_link);
     for link in links {
         let (has_own, is_port) = (link.has_forwarding(), ports.contains(&link.index));
-        let is_device = link.is_device();
-        // A link on a device adds its own, too: those of the same namespace are left out.
-        let is_added = |entry: &FdbEntry| !entry.lladdr.is_group() && !macs.contains(&entry.lladdr);
+        let has_filter = link.has_filter();
+        // A link on another adds its own to it, and what was added to its own filter: those of the same namespace are left out.
+        let is_added = |entry: &FdbEntry| {
+            let is_of_above = above.contains(&(link.index, entry.lladdr));
+            !entry.lladdr.is_group() && !macs.contains(&entry.lladdr) && !is_of_above
+        };
         // The kernel adds those for the MACs of a bridge and its ports.
         let is_kernels = |entry: &FdbEntry| {
             entry.state & FdbEntry::PERMANENT != 0 && macs.contains(&entry.lladdr)
@@ -177,7 +181,7 @@ pub(super) fn forwarding_in(dump: Dump, links: &mut [Link], unsupported: &mut Ve
                 Ok(entry) if entry.master => {
                     entries.extend(Some(entry).filter(|one| is_port && !is_kernels(one)));
                 }
-                Ok(entry) if has_own || is_device && is_added(&entry) => entries.push(entry),
+                Ok(entry) if has_own || has_filter && is_added(&entry) => entries.push(entry),
                 Ok(_) => {}
                 // A new link has it.
                 Err(entry) if !has_own || link.comes_with(&entry) => {}
@@ -196,6 +200,30 @@ pub(super) fn forwarding_in(dump: Dump, links: &mut [Link], unsupported: &mut Ve
         );
         link.fdb = entries;
     }
+}
+
+/// The entries of links that are on another link of the namespace, or that have it as a port: each with the index of that link, which
+/// has them too (`dev_uc_sync`).
+fn of_links_above(
+    links: &[Link],
+    entries: &BTreeMap<u32, Vec<Result<FdbEntry, FdbEntry>>>,
+) -> BTreeSet<(u32, Mac)> {
+    let is_above = |upper: &Link, lower: &Link| {
+        let is_on = matches!(&upper.parent, Some(Parent::Own(name)) if *name == lower.name);
+        is_on || lower.master.as_ref() == Some(&upper.name)
+    };
+    let mut all = BTreeSet::new();
+    for upper in links.iter().filter(|link| link.has_filter()) {
+        let own = entries.get(&upper.index).into_iter().flatten().flatten();
+        let own: Vec<Mac> = own
+            .filter(|entry| !entry.master)
+            .map(|entry| entry.lladdr)
+            .collect();
+        for lower in links.iter().filter(|lower| is_above(upper, lower)) {
+            all.extend(own.iter().map(|mac| (lower.index, *mac)));
+        }
+    }
+    all
 }
 
 /// Cuts off what is more than a file may hold, and names it.

@@ -127,6 +127,8 @@ pub fn complete(socket: &mut Socket, links: NetState, needs: Needs) -> Result<Ne
     }
     if needs.qdiscs {
         traffic::read(socket, &mut state.links)?;
+        let redirects = traffic::redirects(&state.links)?;
+        state.unsupported.extend(redirects);
     }
     let links = dump::by_index(&state.links);
     let unsupported = &mut state.unsupported;

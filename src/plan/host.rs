@@ -31,6 +31,7 @@ pub fn host(
         planner.link(link);
     }
     planner.objects(&in_scope);
+    planner.links.redirects(&in_scope);
     planner.lost_for_good(&in_scope, devices);
     (planner.links.plan, planner.parents)
 }
@@ -353,8 +354,9 @@ impl<'a> HostPlanner<'a> {
         let wanted = &*ipv6::addable(&wanted, *observed, plan);
         let superfluous = addresses::steps(wanted, *observed, &name_now, plan);
         let is_in_scope = |route: &Route| {
-            let devs = route.devs();
-            !devs.is_empty() && devs.into_iter().all(|dev| name_now(dev).is_some())
+            let mut devs = route.devs().into_iter();
+            let is_on_links = devs.len() > 0 && devs.all(|dev| name_now(dev).is_some());
+            is_on_links || routes::needs_no_link(route, state)
         };
         let renamed = |route: &Route| route.clone().renamed(to_now);
         let routes = routes::recorded(wanted, is_in_scope, renamed, state);

@@ -130,6 +130,9 @@ impl<'a> PodPlanner<'a> {
             };
             self.links.report(cause.warning(&wanted.name));
         }
+        if now.flags.up && !wanted.flags.up {
+            self.links.report(PlanCause::IsUp.warning(&wanted.name));
+        }
         self.links.settle(wanted, now, None);
         let is_there = |name: &IfName| self.settled.contains(name) || self.added.contains(name);
         let name_now = |then: &IfName| is_there(then).then(|| then.clone());

@@ -66,6 +66,12 @@ pub(crate) fn recorded(
     routes
 }
 
+/// Whether a route of the host sends packets nowhere, and so belongs to no link. The nexthop object that it may refer to is there.
+pub(crate) fn needs_no_link(route: &Route, now: &NetState) -> bool {
+    let is_there = |id: u32| now.nexthops.iter().any(|nexthop| nexthop.id == id);
+    route.sends_nowhere() && route.nexthop().is_none_or(is_there)
+}
+
 /// The present routes that come with addresses, of links that are not among `devices`.
 fn of_other_links<'a>(now: &'a NetState, devices: &HashMap<&IfName, Device>) -> Vec<&'a Route> {
     let is_of_other = |route: &&Route| {

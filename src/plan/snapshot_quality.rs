@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::model::net::link::lower::WithoutLower;
 use crate::model::net::link::nic::NicGroup;
+use crate::model::net::stack;
 use crate::model::problem::{PlanCause, SnapshotCause};
 use crate::model::text::{escape, join};
 use crate::model::{Address, Hardware, IfName, Indexed, Link, LinkKind, NetState, Parent, Problem};
@@ -27,13 +28,13 @@ pub fn unsupported_in_pod(state: &NetState) -> Vec<Problem> {
         .collect()
 }
 
-/// Links without carrier because they are held down: the carrier of the link below raises them all the same
-/// (`netif_stacked_transfer_operstate`, `net/core/dev.c`).
+/// Links that are held down: the carrier of the link below raises them all the same (`netif_stacked_transfer_operstate`,
+/// `net/core/dev.c`), and may have done so before.
 fn held_down(state: &NetState) -> impl Iterator<Item = Problem> {
-    let held = state.links.iter().filter(|link| {
-        let is_held = link.protodown && link.flags.up && !link.flags.carrier;
-        is_held && link.is_on_host()
-    });
+    let held = state
+        .links
+        .iter()
+        .filter(|link| link.protodown && link.flags.up && link.is_on_host());
     held.map(|link| SnapshotCause::HeldDown.info(link.title()))
 }
 
@@ -132,6 +133,23 @@ fn traffic(state: &NetState, is_lost: impl Fn(&Link) -> bool, owners: OwnerRule)
     problems
 }
 
+/// The filters of the host that send packets to its devices, each of which gets another ifindex.
+fn redirects(state: &NetState) -> Vec<Problem> {
+    let devices = stack::devices_of(state);
+    let mut problems = Vec::new();
+    for link in &state.links {
+        for filter in &link.traffic.objects {
+            let mut targets = filter.links.iter();
+            let target = targets.find(|target| devices.contains(&target.name));
+            problems.extend(target.map(|target| {
+                let (filter, to) = (filter.to_string(), target.name.clone());
+                SnapshotCause::RedirectCannotBeRestored { filter, link: to }.error(link.title())
+            }));
+        }
+    }
+    problems
+}
+
 /// A device inside a pod goes with its driver and comes back in the host's namespace, where it must be recognised.
 fn devices_inside(state: &NetState) -> impl Iterator<Item = Problem> {
     state
@@ -167,6 +185,7 @@ pub fn unsupported_on_host(state: &NetState) -> Vec<Problem> {
     unsupported(state)
         .into_iter()
         .chain(traffic(state, can_be_port, OwnerRule::Known))
+        .chain(redirects(state))
         .chain(ports(state, can_be_port).map(|(link, cause)| cause.error(link)))
         .collect()
 }

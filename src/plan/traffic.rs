@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use crate::model::net::traffic::{ObjectKind, TrafficObject};
 use crate::model::problem::{ConflictCause, PlanCause};
 use crate::model::text::escape;
-use crate::model::{Indexed, Link, Problem};
+use crate::model::{IfName, Indexed, Link, Problem};
 use crate::plan::{NetlinkStep, Plan};
 
 /// The steps for what is missing or differs, each object after those that it needs.
@@ -47,6 +47,29 @@ pub(crate) fn steps(wanted: &Link, now: &Link, present: &Indexed<'_>, plan: &mut
                 }
                 None => NetlinkStep::AddTraffic { dev, object },
             });
+        }
+    }
+}
+
+/// The steps for the filters of a link that stays which sent packets to one of the links that `were_lost`.
+pub(crate) fn redirects(
+    wanted: &Link,
+    now: &Link,
+    were_lost: impl Fn(&IfName) -> bool,
+    present: &Indexed<'_>,
+    plan: &mut Plan,
+) {
+    let objects = wanted.traffic.objects.iter();
+    let broken = objects.filter(|object| {
+        let mut targets = object.links.iter();
+        targets.any(|target| were_lost(&target.name)) && is_broken(object, now)
+    });
+    for object in broken {
+        if let Some(problem) = moved_link(object, wanted, present) {
+            plan.problems.push(problem);
+        } else {
+            let (dev, filter) = (now.name.clone(), Box::new(object.clone()));
+            plan.push(NetlinkStep::ChangeActions { dev, filter });
         }
     }
 }

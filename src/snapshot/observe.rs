@@ -14,7 +14,7 @@ use crate::kernel::dump;
 use crate::matching::Selection;
 use crate::matching::claims::{Claimant, contests};
 use crate::model::net::stack;
-use crate::model::{Bytes, Hardware, IfName, LinkKind, Mac, NetState, NodeIdentity, Problem};
+use crate::model::{Bytes, Hardware, IfName, Mac, NetState, NodeIdentity, Problem};
 use crate::plan::snapshot_quality::{host_loss, loss, unsupported_and_lost, uplink_loss};
 use crate::records::contest;
 use crate::records::contest::CNI_CACHE;
@@ -151,15 +151,13 @@ fn contested(
     rulings.into_iter().map(|ruling| ruling.problem).collect()
 }
 
-/// Removes the MACs of pods' links from what was added to devices: each link adds its own again.
+/// Removes the MACs of pods' links from what was added to the filters of links: each link adds its own again.
 fn leave_to_pods(host: &mut NetState, observed: &[ObservedPod]) {
     let links = observed.iter().flatten().flat_map(|(pod, _)| &pod.links);
     let macs: BTreeSet<Mac> = links.filter_map(|link| link.mac).collect();
-    for device in &mut host.links {
-        let is_device = device.kind == LinkKind::Physical;
-        device
-            .fdb
-            .retain(|entry| !is_device || entry.master || !macs.contains(&entry.lladdr));
+    for link in host.links.iter_mut().filter(|link| link.has_filter()) {
+        link.fdb
+            .retain(|entry| entry.master || !macs.contains(&entry.lladdr));
     }
 }
 

@@ -8,20 +8,20 @@ pub(super) type LinkAt<'a> = &'a dyn Fn(u32) -> Option<RedirectLink>;
 
 /// `TCA_ACT_*` (`linux/pkt_cls.h`).
 const TCA_ACT_KIND: u16 = 1;
-const TCA_ACT_OPTIONS: u16 = 2;
+pub(super) const TCA_ACT_OPTIONS: u16 = 2;
 /// `TCA_ACT_STATS`, `TCA_ACT_PAD`, `TCA_ACT_USED_HW_STATS`, `TCA_ACT_IN_HW_COUNT`.
 const STATES: [u16; 4] = [4, 5, 9, 10];
 
 /// `TCA_GACT_*` and `TCA_MIRRED_*`: times since the last use, and padding.
 const TM: u16 = 1;
-const PARAMETERS: u16 = 2;
+pub(super) const PARAMETERS: u16 = 2;
 const GACT_PAD: u16 = 4;
 const MIRRED_PAD: u16 = 3;
 /// `TCA_MIRRED_BLOCKID`.
 const MIRRED_BLOCK: u16 = 4;
 /// `refcnt` and `bindcnt` of `tc_gen`, and `ifindex` of `struct tc_mirred`.
 const GENERIC_COUNTS: std::ops::Range<usize> = 12..20;
-const MIRRED_IFINDEX: usize = 24;
+pub(super) const MIRRED_IFINDEX: usize = 24;
 
 /// `TCA_POLICE_*`.
 const TCA_POLICE_TBF: u16 = 1;
@@ -52,7 +52,7 @@ pub(super) fn storable(
     Ok(list.bytes())
 }
 
-fn kind(action: &Nested) -> String {
+pub(super) fn kind(action: &Nested) -> String {
     let bytes = action.get(TCA_ACT_KIND).unwrap_or_default();
     String::from_utf8_lossy(bytes)
         .trim_end_matches('\0')

@@ -10,6 +10,7 @@ mod options;
 mod read;
 mod tcx;
 mod u32;
+mod unbound;
 
 use netlink_packet_core::{DefaultNla, NLA_F_NESTED, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, Nla};
 use netlink_packet_route::RouteNetlinkMessage;
@@ -27,6 +28,7 @@ pub(crate) use bpf::maps as program_maps;
 pub(super) use read::read;
 #[cfg(feature = "fuzzing")]
 pub(super) use read::read_from;
+pub(super) use unbound::redirects;
 
 /// `TCA_ACT_TAB` (`linux/rtnetlink.h`).
 const TCA_ACT_TAB: u16 = 1;

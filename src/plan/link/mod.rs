@@ -16,7 +16,7 @@ use self::ipv6::IPV6_MTU;
 use super::traffic;
 use crate::model::net::link::Flags;
 use crate::model::net::link::sysfs::SysfsSettings;
-use crate::model::{Indexed, Link, NetState, Problem, Traffic};
+use crate::model::{IfName, Indexed, Link, NetState, Problem, Traffic};
 use crate::plan::{HostLinks, NicMode, Observed, Plan};
 
 /// The links of one namespace as recorded and as they are now, with the plan from one to the other.
@@ -81,6 +81,17 @@ impl<'a> LinkPlanner<'a> {
         let lost = port::lost_master(wanted, now, &self.wanted, &self.now);
         self.plan.problems.extend(lost);
         traffic::cannot_restore(wanted, now, &mut self.plan);
+    }
+
+    /// Lets links that stay send packets to links `in_scope` again, which were lost.
+    pub(super) fn redirects(&mut self, in_scope: &[&Link]) {
+        let was_lost = |name: &IfName| in_scope.iter().any(|link| link.name == *name);
+        let links = self.wanted.state.links.iter();
+        for link in links.filter(|link| !was_lost(&link.name)) {
+            if let Some(now) = self.now.link(&link.name) {
+                traffic::redirects(link, now, was_lost, &self.now, &mut self.plan);
+            }
+        }
     }
 
     /// The steps from the present state of a link to the recorded one, without its addresses and routes. On the host, `ports` are

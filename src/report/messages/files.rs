@@ -110,6 +110,8 @@ sentences! {
             and add it",
         TrafficCannotBeRestored { what } => "has {what}: a restore could not recreate that. After a restore, configure it again \
             with tc(8)",
+        RedirectCannotBeRestored { filter, link } => "has {filter}, which sends packets to {link}: a reload of the driver gives {link} \
+            another ifindex, and the filter no longer reaches it. After a restore, delete and add it with tc(8)",
         ProgramCannotBeRestored { what } => "has {what}: a restore cannot load programs. After a restore, let its owner (such as \
             Cilium) install it again",
         ProgramOwned { what, owner } => "has {what}, which belongs to {owner}: netfix leaves it to {owner}, which runs and installs it \
@@ -119,8 +121,9 @@ sentences! {
             pod",
         MembershipStays => "has autojoin: the kernel keeps the membership of a deleted link, and would refuse the address on a \
             new one with the same ifindex",
-        HeldDown => "is held down (protodown). After a restore the carrier of its NIC raises it for up to a second, until netfix takes it \
-            down again: its IPv6 addresses can be usable then, and it can have one more, link-local",
+        HeldDown => "is held down (protodown). After a restore the carrier of its NIC can raise it for up to a second, until netfix \
+            takes it down again: its IPv6 addresses can be usable then, and it can have one more, link-local. If it has carrier \
+            now, it has that and its link-local address again when the carrier of its NIC changes",
         DcbCannotBeRestored { what } => "has data center bridging ({what}), which a reload of the driver can remove. netfix does not set it, \
             because that resets some devices. After a reload, configure it again with dcb(8) or lldptool(8)",
         DcbManaged { what } => "has data center bridging ({what}): lldpad configures it again after a reload",

@@ -43,6 +43,7 @@ sentences! {
         IfindexDiffers { now, then } => "has ifindex {now} now, {then} in the checkpoint: sockets bound to the old one \
             receive nothing",
         Surplus => "is not in the checkpoint; left unchanged",
+        IsUp => "link state differs: it is up, and was down in the checkpoint; left unchanged",
         DuplicateAddress => "another machine on the network has this address (duplicate address detection failed)",
         LifetimeOver => "its lifetime ended after the checkpoint was written: the router must advertise it again",
         NotAdvertised => "was made from the advertisements of a router, and no router has advertised it since. netfix does not \

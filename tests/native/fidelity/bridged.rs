@@ -1,5 +1,9 @@
 //! What a port has in the tables of its bridge, in a pod and on the host, and pods behind a bridge that has lost its uplink.
 
+use std::fs;
+
+use serde_json::Value;
+
 use super::{is_repaired_by_from, prepared};
 use crate::common::namespace::Namespace;
 use crate::common::{Node, Pod};
@@ -59,6 +63,40 @@ fn entries_of_a_port_come_back_with_its_link() {
     node.restore();
     pod.assert_same_as(&state);
     assert_eq!(added(&pod.ns, "eth0"), before);
+    let diff = node.netfix("diff");
+    assert_eq!(diff.code, Some(0), "{}", diff.transcript());
+}
+
+#[test]
+fn a_mac_in_the_filter_of_a_link_comes_back_with_it() {
+    let node = Node::new();
+    let pod = prepared(&node, &["link add link eth0 name eth0.5 type vlan id 5"]);
+    pod.ip("link set eth0.5 up");
+    let entries = [
+        (&node.ns, "02:77:00:00:00:01 dev eth0 self permanent"),
+        (&pod.ns, "02:77:00:00:00:02 dev eth0.5 self permanent"),
+        (&pod.ns, "01:00:5e:7f:00:01 dev eth0 self permanent"),
+    ];
+    let is_there = |(ns, entry): &(&Namespace, &str)| {
+        let (mac, dev) = entry.split_once(" dev ").expect("an entry");
+        let dev = dev.split(' ').next().unwrap_or_default();
+        bridge(ns, &format!("fdb show dev {dev}")).contains(mac)
+    };
+    for (ns, entry) in &entries {
+        bridge(ns, &format!("fdb add {entry}"));
+    }
+    node.snapshot();
+    node.lose_and_reload();
+    node.restore();
+    for entry in &entries {
+        assert!(is_there(entry), "{}", entry.1);
+    }
+    // The links on it add their MACs by themselves.
+    let text = fs::read_to_string(node.state_dir().join("node.json")).expect("node.json");
+    let node_state: Value = serde_json::from_str(&text).expect("JSON");
+    let links = node_state["state"]["links"].as_array().expect("links");
+    let eth0 = links.iter().find(|link| link["name"] == "eth0");
+    assert_eq!(eth0.expect("eth0")["fdb"].as_array().map(Vec::len), Some(1));
     let diff = node.netfix("diff");
     assert_eq!(diff.code, Some(0), "{}", diff.transcript());
 }

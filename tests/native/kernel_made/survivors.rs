@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{assert_settled, comes_back_with_late_carrier, prepared, restore_with_late_carrier};
-use crate::common::{Node, Pod, background::wait_until};
+use crate::common::{Node, Pod, background::wait_until, tool};
 
 fn is_down(pod: &Pod<'_>) -> bool {
     pod.ip("link show dev eth0").contains("state DOWN")
@@ -122,4 +122,50 @@ fn a_filter_whose_target_was_lost_sends_to_it_again() {
     node.restore();
     pod.assert_same_as(&before);
     assert_settled(&node);
+}
+
+#[test]
+fn an_action_without_a_filter_that_sends_to_a_lost_link_is_named_before_a_loss() {
+    let node = Node::new();
+    let pod = prepared(&node, &["link add va type veth peer name vb"]);
+    pod.tc("actions add action mirred egress redirect dev va index 6");
+    node.snapshot();
+    pod.tc("actions add action mirred egress redirect dev eth0 index 7");
+    let run = node.netfix("snapshot").exits(5);
+    run.names(
+        "unsupported",
+        pod.name(),
+        &["action mirred index 7 to eth0"],
+    );
+    node.lose_and_reload();
+    let run = node.netfix("restore").exits(5);
+    run.names(
+        "unsupported",
+        pod.name(),
+        &["action mirred index 7 to eth0"],
+    );
+}
+
+#[test]
+fn a_filter_of_a_host_link_that_sends_to_a_nic_is_named_before_and_after_a_loss() {
+    let node = Node::new();
+    prepared(&node, &[]);
+    node.ns.ip("link add br7 type bridge");
+    node.ns.ip("link set br7 up");
+    let tc = |words: &str| tool::run(node.ns.exec("tc").args(words.split(' ')));
+    tc("qdisc add dev br7 clsact");
+    tc(
+        "filter add dev br7 ingress pref 5 protocol all matchall action mirred egress redirect dev eth0",
+    );
+    let named = ["br7", "matchall", "eth0"];
+    node.netfix("snapshot")
+        .exits(5)
+        .names("unsupported", "", &named);
+    node.netfix("check")
+        .exits(2)
+        .names("unsupported", "", &named);
+    node.lose_and_reload();
+    node.netfix("restore")
+        .exits(5)
+        .names("unsupported", "", &named);
 }

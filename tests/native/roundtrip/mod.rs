@@ -1,7 +1,8 @@
 //! Random namespaces: snapshot, a loss, restore; afterwards nothing differs, or the snapshot or the rehearsal
 //! said so before.
 //!
-//! `NETFIX_CASES=1000 NETFIX_SEED=7 cargo test --features failpoints,fuzzing --test native roundtrip` runs other ones, and more.
+//! `NETFIX_CASES=1000 NETFIX_SEED=7 cargo test --features failpoints,fuzzing --test native roundtrip` runs other ones, and more;
+//! with `NETFIX_FIRST=28` not those before that.
 //! A case that fails is made smaller and printed: it belongs into `testdata/roundtrip`.
 
 mod case;
@@ -15,6 +16,7 @@ mod scene;
 mod witness;
 
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -42,9 +44,9 @@ fn report(title: &str, case: Case, why: &str) {
     eprintln!("{title}: {}\n{why}\n", json(&case));
 }
 
-/// Runs the work for each number below the limit, several at a time.
-fn side_by_side(limit: u64, work: impl Fn(u64) + Sync) {
-    let next = AtomicU64::new(0);
+/// Runs the work for each of these numbers, several at a time.
+fn side_by_side(numbers: Range<u64>, work: impl Fn(u64) + Sync) {
+    let (next, limit) = (AtomicU64::new(numbers.start), numbers.end);
     std::thread::scope(|scope| {
         for _ in 0..number("NETFIX_THREADS", 3) {
             scope.spawn(|| {
@@ -61,10 +63,11 @@ fn side_by_side(limit: u64, work: impl Fn(u64) + Sync) {
 #[test]
 fn what_a_random_pod_loses_comes_back_or_was_named() {
     let (cases, seed) = (number("NETFIX_CASES", 16), number("NETFIX_SEED", 103));
+    let first = number("NETFIX_FIRST", 0);
     let counter = || AtomicUsize::new(0);
     let (equal, named, foreseen, accepted) = (counter(), counter(), counter(), counter());
     let failures = Mutex::new(Vec::new());
-    side_by_side(cases, |at| {
+    side_by_side(first..first + cases, |at| {
         let case = random::case(seed.wrapping_mul(0x1_0000_0001).wrapping_add(at));
         match ending::of(&case) {
             Ending::Equal(lines) => {
@@ -122,7 +125,7 @@ fn every_case_in_testdata_comes_back() {
         .collect();
     assert!(!files.is_empty());
     let failures = Mutex::new(Vec::new());
-    side_by_side(files.len() as u64, |at| {
+    side_by_side(0..files.len() as u64, |at| {
         let file = files[usize::try_from(at).expect("a small number")].display();
         let text = fs::read_to_string(file.to_string()).expect("a case");
         let case: Case =

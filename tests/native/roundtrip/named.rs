@@ -6,7 +6,7 @@ use crate::common::{ReportedProblem, Run};
 
 #[derive(Clone)]
 pub(super) struct Named {
-    /// What a restore could not bring back, as the snapshot said.
+    /// What a restore could not bring back, or would not, as the snapshot said.
     lost: Vec<ReportedProblem>,
     /// What is there although the checkpoint has it not: a restore deletes nothing.
     left: Vec<ReportedProblem>,
@@ -14,8 +14,11 @@ pub(super) struct Named {
 
 impl Named {
     pub fn by(snapshot: &Run) -> Self {
+        let codes = ["unsupported", "address-conflict"];
+        let mut lost = snapshot.problems();
+        lost.retain(|problem| codes.contains(&problem.code.as_str()));
         Self {
-            lost: snapshot.coded("unsupported"),
+            lost,
             left: Vec::new(),
         }
     }
@@ -23,6 +26,7 @@ impl Named {
     pub fn left_over(&mut self, diff: &Run) {
         self.left = diff.coded("surplus");
         self.left.extend(diff.coded("ifindex-differs"));
+        self.left.extend(diff.coded("drift"));
     }
 
     pub fn is_empty(&self) -> bool {
@@ -67,6 +71,10 @@ impl Named {
 
 /// Whether the difference is one of the object that the snapshot named.
 fn explains(problem: &ReportedProblem, line: &str) -> bool {
+    if problem.code == "address-conflict" {
+        let address = problem.object.split(' ').next().unwrap_or_default();
+        return is_of_address(address, line);
+    }
     let mut words = problem.object.split(' ');
     if words.next() == Some("address") {
         let address = words.next().unwrap_or_default();
@@ -79,6 +87,7 @@ fn explains(problem: &ReportedProblem, line: &str) -> bool {
         words.get(at + 1).copied()
     };
     match words[..] {
+        ["is", "held", "down", ..] => line.contains(dev) && comes_with_carrier(line),
         ["has", "filter", ..] => {
             let pref = behind("pref").unwrap_or_default();
             line.contains(&format!("traffic.filters of {dev} "))
@@ -86,6 +95,23 @@ fn explains(problem: &ReportedProblem, line: &str) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether the carrier of a link decides it: what is link-local, and whether its addresses are probed.
+fn comes_with_carrier(line: &str) -> bool {
+    let words = [
+        "fe80",
+        "ff00",
+        "ff02::",
+        "33:33:ff",
+        "tentative",
+        "LOWER_UP",
+        "NO-CARRIER",
+        "operstate",
+        "linkdown",
+        "anycast",
+    ];
+    words.iter().any(|word| line.contains(word))
 }
 
 /// The address itself, the routes that the kernel makes for it, and the groups that it joins.
@@ -108,8 +134,11 @@ fn is_of_address(prefix: &str, line: &str) -> bool {
 }
 
 fn is_left(problem: &ReportedProblem, line: &str) -> bool {
-    if problem.code == "ifindex-differs" {
-        return line.contains(".ifindex:");
+    match problem.code.as_str() {
+        "ifindex-differs" => return line.contains(".ifindex:"),
+        // It is up: with that come its routes.
+        "drift" => return line.contains(&problem.object),
+        _ => {}
     }
     let words = problem.object.split_whitespace();
     let words = words.filter(|word| word.contains(['.', ':']));

@@ -206,6 +206,17 @@ impl Link {
         self.kind.name() == "vxlan" && self.parent.is_some()
     }
 
+    /// Whether MACs that were added to its own filter (`bridge fdb add ... self`) can be lost with a NIC. A pair, a dummy or an ifb can
+    /// stand in for a device. The kernel lets none be added to a macvlan that shares its parent (`macvlan_fdb_add`).
+    pub(crate) fn has_filter(&self) -> bool {
+        let is_shared = matches!(
+            &self.kind,
+            LinkKind::Macvlan(data) | LinkKind::Macvtap(data) if data.mode != MacvlanMode::Passthru
+        );
+        let can_be = self.can_be_lost() || matches!(self.kind.name(), "veth" | "dummy" | "ifb");
+        can_be && !is_shared && !self.has_forwarding()
+    }
+
     /// Whether it is a VRF, which has the connected routes of its ports in a table of its own.
     pub(crate) fn is_vrf(&self) -> bool {
         self.kind.name() == "vrf"

@@ -26,6 +26,8 @@ pub(crate) const PROTOCOL_RA: u8 = 9;
 pub const KIND_UNICAST: u8 = 1;
 /// `RTN_BLACKHOLE`.
 pub(crate) const KIND_BLACKHOLE: u8 = 6;
+/// `RTN_THROW`, the last of the kinds that send packets nowhere.
+const KIND_THROW: u8 = 9;
 /// `RT_SCOPE_LINK`.
 pub(crate) const SCOPE_LINK: u8 = 253;
 /// `RT_SCOPE_UNIVERSE`, the widest scope: a route to it needs the narrower ones first.
@@ -198,6 +200,11 @@ impl Route {
             Self::V4(route) => (route.kind, route.table, route.protocol),
             Self::V6(route) => (route.kind, route.table, route.protocol),
         }
+    }
+
+    /// Whether it refuses packets (`blackhole`, `unreachable`, `prohibit`) or sends them to the next rule (`throw`): it needs no link.
+    pub(crate) fn sends_nowhere(&self) -> bool {
+        (KIND_BLACKHOLE..=KIND_THROW).contains(&self.nature().0)
     }
 
     /// The time after which the kernel deletes it.

@@ -56,6 +56,7 @@ causes! {
         LowerCannotBeSet => Unsupported,
         LowerIsGone => Unsupported,
         TrafficCannotBeRestored { what: String } => Unsupported,
+        RedirectCannotBeRestored { filter: String, link: IfName } => Unsupported,
         ProgramCannotBeRestored { what: String } => Unsupported,
         ProgramOwned { what: String, owner: String } => Unsupported,
         CannotBeRestored => Unsupported,

@@ -33,6 +33,7 @@ causes! {
         ObjectLost => Unsupported,
         IfindexDiffers { now: u32, then: u32 } => IfindexDiffers,
         Surplus => Surplus,
+        IsUp => Drift,
         DuplicateAddress => AddressConflict,
         LifetimeOver => Unsupported,
         Leased { more: usize } => Leased,

@@ -60,14 +60,9 @@ pub(super) fn case(seed: u64) -> Case {
     } else {
         host::lines(n)
     };
-    let mut loss = blows::loss(n);
+    let loss = blows::loss(n);
     if loss != Loss::None && n.one_in(8) {
         lines.push(unmade(n));
-    }
-    let is_held_down = lines.iter().any(|line| line.contains("protodown on"));
-    if is_held_down && loss == Loss::Late {
-        // The kernel gives such a link the late carrier of the link below it, and with that a link-local address.
-        loss = Loss::Nic;
     }
     let harm = match loss {
         Loss::Nic | Loss::Late => Vec::new(),
