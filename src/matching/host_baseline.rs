@@ -47,7 +47,7 @@ impl HostBaseline {
             .cloned()
             .collect();
         let is_whole = recorded.is_some() && inside.is_some();
-        let (mut state, age) = recorded.unwrap_or_else(|| (stack::as_state(of_stacks, now), 0));
+        let (state, age) = recorded.unwrap_or_else(|| (stack::as_state(of_stacks, now), 0));
         if let Some(inside) = inside {
             let is_inside = |link: &Link| {
                 let device = link.hardware.as_ref().filter(|device| device.is_known());
@@ -59,9 +59,6 @@ impl HostBaseline {
                 is_device && !is_inside(link)
             });
             devices.extend(own.map(|link| link.name.clone()));
-        }
-        if !is_whole {
-            state.routes.retain(|route| !route.sends_nowhere());
         }
         let mut baseline = Self {
             state,

@@ -154,7 +154,12 @@ fn contested(
 /// Removes the MACs of pods' links from what was added to the filters of links: each link adds its own again.
 fn leave_to_pods(host: &mut NetState, observed: &[ObservedPod]) {
     let links = observed.iter().flatten().flat_map(|(pod, _)| &pod.links);
-    let macs: BTreeSet<Mac> = links.filter_map(|link| link.mac).collect();
+    // The parent of a link has what was added to the filter of the link, too.
+    let added = links.clone().flat_map(|link| &link.fdb);
+    let added = added
+        .filter(|entry| !entry.master)
+        .map(|entry| entry.lladdr);
+    let macs: BTreeSet<Mac> = links.filter_map(|link| link.mac).chain(added).collect();
     for link in host.links.iter_mut().filter(|link| link.has_filter()) {
         link.fdb
             .retain(|entry| entry.master || !macs.contains(&entry.lladdr));

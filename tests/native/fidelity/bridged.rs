@@ -70,11 +70,12 @@ fn entries_of_a_port_come_back_with_its_link() {
 #[test]
 fn a_mac_in_the_filter_of_a_link_comes_back_with_it() {
     let node = Node::new();
-    let pod = prepared(&node, &["link add link eth0 name eth0.5 type vlan id 5"]);
-    pod.ip("link set eth0.5 up");
+    let pod = node.pod("web");
+    pod.macvlan("mode passthru", "");
+    pod.ip("link set eth0 up");
     let entries = [
         (&node.ns, "02:77:00:00:00:01 dev eth0 self permanent"),
-        (&pod.ns, "02:77:00:00:00:02 dev eth0.5 self permanent"),
+        (&pod.ns, "02:77:00:00:00:02 dev eth0 self permanent"),
         (&pod.ns, "01:00:5e:7f:00:01 dev eth0 self permanent"),
     ];
     let is_there = |(ns, entry): &(&Namespace, &str)| {

@@ -155,9 +155,9 @@ fn a_filter_of_a_host_link_that_sends_to_a_nic_is_named_before_and_after_a_loss(
     let tc = |words: &str| tool::run(node.ns.exec("tc").args(words.split(' ')));
     tc("qdisc add dev br7 clsact");
     tc(
-        "filter add dev br7 ingress pref 5 protocol all matchall action mirred egress redirect dev eth0",
+        "filter add dev br7 ingress pref 5 protocol all u32 match u32 0 0 action mirred egress redirect dev eth0",
     );
-    let named = ["br7", "matchall", "eth0"];
+    let named = ["br7", "u32", "eth0"];
     node.netfix("snapshot")
         .exits(5)
         .names("unsupported", "", &named);
