@@ -90,7 +90,8 @@ fn destination(address: &NeighbourAddress) -> Option<IpAddr> {
     }
 }
 
-/// `bridge fdb replace`, or `append` for a MAC that may have several entries: an entry that is there stays.
+/// `bridge fdb replace`, or `append` for a MAC that may have several entries: an entry that is there stays. A filter of a link has no
+/// entry to replace (`macvlan_fdb_add`).
 pub fn put(
     index: u32,
     entry: &FdbEntry,
@@ -109,6 +110,7 @@ pub fn put(
         state,
         flags,
     } = entry;
+    let is_in_filter = !master && dst.is_none() && nexthop.is_none();
     let mut message = NeighbourMessage::default();
     message.header.family = AddressFamily::Bridge;
     message.header.ifindex = index;
@@ -131,10 +133,10 @@ pub fn put(
     let nexthop = nexthop.map(|id| DefaultNla::new(NDA_NH_ID, id.to_ne_bytes().to_vec()));
     attributes.extend(nexthop.map(NeighbourAttribute::Other));
     message.attributes = attributes;
-    let how = if entry.is_of_many() {
-        NLM_F_APPEND
-    } else {
-        NLM_F_REPLACE
+    let how = match () {
+        () if entry.is_of_many() => NLM_F_APPEND,
+        () if is_in_filter => 0,
+        () => NLM_F_REPLACE,
     };
     let message = RouteNetlinkMessage::NewNeighbour(message);
     Ok(Request::new(message, NLM_F_CREATE | how))

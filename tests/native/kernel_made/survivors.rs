@@ -149,7 +149,7 @@ fn an_action_without_a_filter_that_sends_to_a_lost_link_is_named_before_a_loss()
 #[test]
 fn a_filter_of_a_host_link_that_sends_to_a_nic_is_named_before_and_after_a_loss() {
     let node = Node::new();
-    prepared(&node, &[]);
+    let _pod = prepared(&node, &[]);
     node.ns.ip("link add br7 type bridge");
     node.ns.ip("link set br7 up");
     let tc = |words: &str| tool::run(node.ns.exec("tc").args(words.split(' ')));

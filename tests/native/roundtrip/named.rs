@@ -136,8 +136,8 @@ fn is_of_address(prefix: &str, line: &str) -> bool {
 fn is_left(problem: &ReportedProblem, line: &str) -> bool {
     match problem.code.as_str() {
         "ifindex-differs" => return line.contains(".ifindex:"),
-        // It is up: with that come its routes.
-        "drift" => return line.contains(&problem.object),
+        // It is up: with that come its routes, and packets that went another way.
+        "drift" => return line.contains(&problem.object) || line.contains("ways of "),
         _ => {}
     }
     let words = problem.object.split_whitespace();
