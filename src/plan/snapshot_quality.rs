@@ -133,9 +133,15 @@ fn traffic(state: &NetState, is_lost: impl Fn(&Link) -> bool, owners: OwnerRule)
     problems
 }
 
-/// The filters of the host that send packets to its devices, each of which gets another ifindex.
-fn redirects(state: &NetState) -> Vec<Problem> {
-    let devices = stack::devices_of(state);
+/// The filters of the host that send packets to its devices, with those `under` pods: each gets another ifindex.
+fn redirects<'a>(state: &NetState, under: impl IntoIterator<Item = &'a IfName>) -> Vec<Problem> {
+    let mut devices = stack::devices_of(state);
+    let is_device = |name: &&IfName| {
+        state
+            .link(name)
+            .is_some_and(|link| !link.kind.can_be_made())
+    };
+    devices.extend(under.into_iter().filter(is_device).cloned());
     let mut problems = Vec::new();
     for link in &state.links {
         for filter in &link.traffic.objects {
@@ -178,14 +184,17 @@ pub fn data_center_bridging(state: &NetState, is_managed: bool) -> Vec<Problem> 
     state.links.iter().filter_map(of_link).collect()
 }
 
-/// What a driver reload would take from the host and netfix could not restore.
+/// What a driver reload would take from the host, whose links are `under` pods, and netfix could not restore.
 #[must_use]
-pub fn unsupported_on_host(state: &NetState) -> Vec<Problem> {
+pub fn unsupported_on_host<'a>(
+    state: &NetState,
+    under: impl IntoIterator<Item = &'a IfName>,
+) -> Vec<Problem> {
     let can_be_port = |link: &Link| link.can_be_lost();
     unsupported(state)
         .into_iter()
         .chain(traffic(state, can_be_port, OwnerRule::Known))
-        .chain(redirects(state))
+        .chain(redirects(state, under))
         .chain(ports(state, can_be_port).map(|(link, cause)| cause.error(link)))
         .collect()
 }
@@ -200,10 +209,10 @@ pub fn unsupported_and_lost(
     if remade(good, now, under.iter().copied()).is_empty() {
         return Vec::new();
     }
-    let left = unsupported_on_host(now);
+    let left = unsupported_on_host(now, under.iter().copied());
     // One whose owner is not known any more is there all the same.
     let programs = traffic(now, Link::can_be_lost, OwnerRule::Ignored);
-    let mut lost = unsupported_on_host(good);
+    let mut lost = unsupported_on_host(good, under.iter().copied());
     lost.retain(|one| one.is_error() && !left.contains(one) && !programs.contains(one));
     lost
 }

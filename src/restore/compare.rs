@@ -103,7 +103,7 @@ pub(crate) fn compare(surveyed: &mut Surveyed, depth: Depth) -> Result<Compariso
     Ok(Comparison {
         host: host_plan,
         links,
-        unsupported: snapshot_quality::unsupported_on_host(&host.state),
+        unsupported: snapshot_quality::unsupported_on_host(&host.state, &baseline.devices),
         pods,
     })
 }

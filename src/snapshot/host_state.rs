@@ -47,7 +47,7 @@ impl Known<'_> {
             None if has_lost_pod => Vec::new(),
             None => {
                 let host = &self.moment.host;
-                let mut problems = snapshot_quality::unsupported_on_host(host);
+                let mut problems = snapshot_quality::unsupported_on_host(host, self.under_pods());
                 problems.extend(snapshot_quality::duplicates(host));
                 problems
             }
@@ -115,13 +115,17 @@ impl Known<'_> {
             .map(|(_, link)| link)
     }
 
-    /// The host's present state, as it is recorded.
-    fn present(&self, empty: Vec<EmptyNetns>) -> NodeState {
+    /// The names of the host's links under these, and of those that are parents of pods' links now.
+    fn under_pods(&self) -> impl Iterator<Item = &IfName> {
         let interfaces = self.pods.iter().flat_map(|one| &one.pod.interfaces);
-        let under = interfaces
+        interfaces
             .filter_map(|interface| interface.parent.as_ref())
             .chain(self.links_under_pods().map(|under| &under.name))
-            .collect();
+    }
+
+    /// The host's present state, as it is recorded.
+    fn present(&self, empty: Vec<EmptyNetns>) -> NodeState {
+        let under = self.under_pods().collect();
         let old = self.stored.node.as_ref();
         NodeState {
             schema: SCHEMA,

@@ -343,7 +343,7 @@ fn what_the_host_may_lose_for_good_is_named_before_the_loss_and_after_it() {
                 link.index += 100;
             }
             let errors = |state: &NetState| {
-                let problems = snapshot_quality::unsupported_on_host(state).into_iter();
+                let problems = snapshot_quality::unsupported_on_host(state, []).into_iter();
                 problems
                     .filter(|one| one.severity == Severity::Error)
                     .count()
