@@ -77,7 +77,7 @@ pub(crate) fn steps(
     superfluous
 }
 
-/// Puts the address of a secret in its place on a link that this run made; returns it if the kernel is to make it anew.
+/// Puts the address of a secret in its place; returns it if the kernel is to make it anew.
 fn in_its_place<'a>(
     secret: &'a Address,
     then: &IfName,
@@ -85,7 +85,7 @@ fn in_its_place<'a>(
     observed: Observed<'_>,
     plan: &mut Plan,
 ) -> Option<&'a Address> {
-    if !secret.is_of_secret() || !observed.made.contains(&secret.dev) {
+    if !secret.is_of_secret() {
         return None;
     }
     let step = order::around_secret(secret, then, wanted, observed.state)?;
