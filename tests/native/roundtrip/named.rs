@@ -97,7 +97,8 @@ fn explains(problem: &ReportedProblem, line: &str) -> bool {
     }
 }
 
-/// Whether the carrier of a link decides it: what is link-local, and whether its addresses are probed.
+/// Whether the carrier of a link decides it: what is link-local, whether its addresses are probed, and whether they are usable, with
+/// the entries that the kernel makes for them and the ways of packets.
 fn comes_with_carrier(line: &str) -> bool {
     let words = [
         "fe80",
@@ -110,6 +111,9 @@ fn comes_with_carrier(line: &str) -> bool {
         "operstate",
         "linkdown",
         "anycast",
+        " of local",
+        " 80200001 ",
+        "ways of IPv6",
     ];
     words.iter().any(|word| line.contains(word))
 }
