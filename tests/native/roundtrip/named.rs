@@ -111,11 +111,11 @@ fn comes_with_carrier(line: &str) -> bool {
         "operstate",
         "linkdown",
         "anycast",
-        " of local",
         " 80200001 ",
         "ways of IPv6",
     ];
-    words.iter().any(|word| line.contains(word))
+    let is_local = line.contains("routes of IPv6.") && line.contains(" of local");
+    is_local || words.iter().any(|word| line.contains(word))
 }
 
 /// The address itself, the routes that the kernel makes for it, and the groups that it joins.
