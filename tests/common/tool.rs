@@ -54,13 +54,13 @@ fn on_path(tool: &str) -> bool {
         .any(|dir| Path::new(dir).join(tool).exists())
 }
 
-/// The words of a command line, which need not be UTF-8.
 /// The number in a variable of the environment.
 pub fn number(variable: &str) -> Option<u64> {
     let text = std::env::var(variable).ok()?;
     Some(text.parse().unwrap_or_else(|e| panic!("{variable}: {e}")))
 }
 
+/// The words of a command line, which need not be UTF-8.
 pub fn words(line: &[u8]) -> impl Iterator<Item = &OsStr> {
     let words = line.split(u8::is_ascii_whitespace);
     words.filter(|word| !word.is_empty()).map(OsStr::from_bytes)

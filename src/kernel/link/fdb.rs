@@ -133,10 +133,12 @@ pub fn put(
     let nexthop = nexthop.map(|id| DefaultNla::new(NDA_NH_ID, id.to_ne_bytes().to_vec()));
     attributes.extend(nexthop.map(NeighbourAttribute::Other));
     message.attributes = attributes;
-    let how = match () {
-        () if entry.is_of_many() => NLM_F_APPEND,
-        () if is_in_filter => 0,
-        () => NLM_F_REPLACE,
+    let how = if entry.is_of_many() {
+        NLM_F_APPEND
+    } else if is_in_filter {
+        0
+    } else {
+        NLM_F_REPLACE
     };
     let message = RouteNetlinkMessage::NewNeighbour(message);
     Ok(Request::new(message, NLM_F_CREATE | how))

@@ -18,8 +18,8 @@ use crate::store::Store;
 use crate::upgrade::baseline::LeftOut;
 use crate::upgrade::request::UpgradeRequest;
 
-/// Rehearses the restore that follows COMMAND. Where that cannot be done there are no figures, a warning has the reason, and the window
-/// goes on.
+/// Rehearses the restore that follows COMMAND. Where that cannot be done, the window continues without figures, and a warning has the
+/// reason.
 pub(crate) fn run(
     captured: &Captured,
     left_out: &LeftOut,
