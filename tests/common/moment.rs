@@ -1,6 +1,8 @@
 //! Runs code in the middle of a netfix run: strace stops netfix at chosen system calls, then netfix continues.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -72,22 +74,22 @@ impl Node {
         let (mut seen, mut ended) = (0, false);
         while !ended {
             let mut text = String::new();
+            let mut stopped = BTreeSet::new();
             let moved = wait_until(Duration::from_secs(30), || {
                 text = fs::read_to_string(&file).unwrap_or_default();
                 ended = child.try_wait().ok().flatten().is_some();
-                ended || text.matches(STOPPED).count() > seen
+                stopped = stopped_processes(&text, seen);
+                ended || !stopped.is_empty()
             });
             assert!(moved, "{line} neither ends nor stops:\n{text}");
-            let stops: Vec<_> = text.lines().filter(|line| line.contains(STOPPED)).collect();
-            let is_now = stops.len() > seen && text.lines().any(|line| is_moment(line, moment));
-            if let Some(act) = act.take_if(|_| is_now) {
+            let is_now = text.lines().any(|line| is_moment(line, moment));
+            if let Some(act) = act.take_if(|_| is_now && !stopped.is_empty()) {
                 act();
             }
-            let pids = stops[seen..]
-                .iter()
-                .filter_map(|line| line.split_whitespace().next());
-            pids.for_each(|pid| drop(Command::new("kill").args(["-CONT", pid]).status()));
-            seen = stops.len();
+            for pid in stopped {
+                drop(Command::new("kill").args(["-CONT", &pid]).status());
+            }
+            seen = text.matches(STOPPED).count();
         }
         let output = child
             .wait_with_output()
@@ -96,6 +98,33 @@ impl Node {
         assert!(act.is_none(), "the moment never came\n{}", run.transcript());
         run
     }
+}
+
+/// The processes that stand still now, of the stops after the first `seen` ones. Each thread has a line of its own, also one that comes
+/// late: a process that is told twice to go on would not stop at its next call.
+fn stopped_processes(text: &str, seen: usize) -> BTreeSet<String> {
+    let stops = text.lines().filter(|line| line.contains(STOPPED));
+    let threads = stops
+        .skip(seen)
+        .filter_map(|line| line.split_whitespace().next());
+    threads.filter_map(stopped_process).collect()
+}
+
+/// The process of a thread, where all of its threads stand still.
+fn stopped_process(thread: &str) -> Option<String> {
+    let status = |file: &Path| fs::read_to_string(file.join("status")).ok();
+    let field = |status: &str, name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        Some(line.trim().to_owned())
+    };
+    let folder = Path::new("/proc").join(thread);
+    let pid = field(&status(&folder)?, "Tgid:")?;
+    let mut threads = fs::read_dir(folder.join("task")).ok()?.flatten();
+    let stands =
+        |status: &str| field(status, "State:").is_some_and(|state| state.starts_with(['t', 'T']));
+    threads
+        .all(|entry| status(&entry.path()).is_none_or(|status| stands(&status)))
+        .then_some(pid)
 }
 
 /// The last read of a directory returns nothing: netfix has read all of it.
