@@ -3,6 +3,8 @@
 use std::process::Stdio;
 use std::time::Duration;
 
+use nix::time::{ClockId, clock_gettime};
+
 use super::case::{Case, Chapter, Loss};
 use crate::common::background::wait_until;
 use crate::common::namespace::Namespace;
@@ -117,9 +119,20 @@ pub(super) fn lose(node: &Node, case: &Case) {
     }
 }
 
-/// The snapshot; of half an hour ago if all leases were renewed since.
+/// The snapshot; of half an hour ago if all leases were renewed since, on a machine that was started later as old as it can be.
 pub(super) fn snapshot(node: &Node, case: &Case) -> Run {
-    let earlier = ["timeout", "120", "unshare", "--time", "--boottime", "-3000"];
+    const RENEWED_SECONDS: i64 = 3000;
+    let now = clock_gettime(ClockId::CLOCK_BOOTTIME).expect("a clock");
+    // The shifted clock must not be before the boot.
+    let age = RENEWED_SECONDS.min(now.tv_sec() - 1).to_string();
+    let earlier = [
+        "timeout",
+        "120",
+        "unshare",
+        "--time",
+        "--boottime",
+        &format!("-{age}"),
+    ];
     let wrapper = if case.has(Chapter::Renewed) {
         &earlier[..]
     } else {
