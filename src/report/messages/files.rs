@@ -122,8 +122,9 @@ sentences! {
         MembershipStays => "has autojoin: the kernel keeps the membership of a deleted link, and would refuse the address on a \
             new one with the same ifindex",
         HeldDown => "is held down (protodown). After a restore the carrier of its NIC can raise it for up to a second, until netfix \
-            takes it down again: its IPv6 addresses can be usable from then on, and it can have one more, link-local. If it has carrier \
-            now, it has that and its link-local address again when the carrier of its NIC changes",
+            takes it down again: its IPv6 addresses can be usable from then on, and it can have one more, link-local, \
+            and lose neighbours that are not permanent. If it has carrier now, it has that and its link-local address again when the \
+            carrier of its NIC changes",
         DcbCannotBeRestored { what } => "has data center bridging ({what}), which a reload of the driver can remove. netfix does not set it, \
             because that resets some devices. After a reload, configure it again with dcb(8) or lldptool(8)",
         DcbManaged { what } => "has data center bridging ({what}): lldpad configures it again after a reload",

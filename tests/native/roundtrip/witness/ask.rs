@@ -68,6 +68,7 @@ pub(super) fn everything(ns: &Namespace) -> Map<String, Value> {
             let mut way = answers.remove(*target).unwrap_or_default();
             for way in way.as_array_mut().into_iter().flatten() {
                 ordinary::carrier(way);
+                ordinary::merged_table(way);
             }
             ((*target).to_owned(), way)
         });

@@ -88,6 +88,16 @@ pub(super) fn carrier(route: &mut Value) {
     }
 }
 
+/// The table local is in the table main until the namespace has its first rule, for ever so short (`fib_unmerge`), and the kernel says
+/// main for what it finds in both.
+pub(super) fn merged_table(way: &mut Value) {
+    if let Some(way) = way.as_object_mut()
+        && way.get("type").is_some_and(|kind| kind == "broadcast")
+    {
+        way.remove("table");
+    }
+}
+
 const LIFETIMES: [&str; 3] = ["valid_life_time", "preferred_life_time", "expires"];
 
 /// Lifetimes count down; a case lasts less than a minute.
