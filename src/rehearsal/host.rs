@@ -134,10 +134,10 @@ pub(super) fn refused(problem: &Problem) -> Difference {
 /// A device as its driver makes it: with its name, index, MAC and queues.
 fn as_new(link: &Link) -> Link {
     Link {
-        index: link.index.saturating_add(survivors::BEYOND),
+        index: link.index.saturating_add(Link::FIRST_STAND_IN),
         mac: link.mac,
         queues: link.queues,
-        ..Link::plain(link.name.clone(), LinkKind::other(survivors::STAND_IN))
+        ..Link::plain(link.name.clone(), LinkKind::other(Link::STAND_IN))
     }
 }
 

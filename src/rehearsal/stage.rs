@@ -102,7 +102,7 @@ impl Sink {
             Ok(Self {
                 netns: Netns::here()?,
                 socket: Socket::open_here()?,
-                next: AtomicU32::new(2 * survivors::BEYOND),
+                next: AtomicU32::new(2 * Link::FIRST_STAND_IN),
             })
         })?
     }

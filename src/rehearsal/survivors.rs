@@ -7,19 +7,11 @@ use crate::model::raw_object::{LINK_ELSEWHERE, RawObject};
 use crate::model::{IfName, Link, LinkKind, NetState, Parent, Traffic};
 use crate::plan::link::diff::closure;
 
-/// The kind of the links that stand in for devices and for links that stay. Every node with pods has it, and to load its driver adds no
-/// link, as that of a dummy does.
-pub(super) const STAND_IN: &str = "veth";
-
-/// The links of the twin of the host have indexes beyond all others: the kernel declares a link operational at once only if its index is
-/// not that of the link below it (`linkwatch_urgent_event` in `net/core/link_watch.c`).
-pub(super) const BEYOND: u32 = 1 << 20;
-
 /// Gives the links of a host the indexes that they have in its twin.
 pub(super) fn beyond(mut state: NetState) -> NetState {
     for link in &mut state.links {
         if link.kind != LinkKind::Loopback {
-            link.index = link.index.saturating_add(BEYOND);
+            link.index = link.index.saturating_add(Link::FIRST_STAND_IN);
         }
     }
     state
@@ -33,7 +25,7 @@ pub(super) fn in_earnest(mut twin: Vec<RawObject>) -> Vec<RawObject> {
                 continue;
             };
             let index = value.as_slice().try_into().map_or(0, u32::from_ne_bytes);
-            if let Some(index) = index.checked_sub(BEYOND) {
+            if let Some(index) = index.checked_sub(Link::FIRST_STAND_IN) {
                 *value = index.to_ne_bytes().to_vec();
             }
         }
@@ -152,7 +144,7 @@ fn kind(link: &Link) -> LinkKind {
     if is_kept(link) {
         return link.kind.clone();
     }
-    LinkKind::other(STAND_IN)
+    LinkKind::other(Link::STAND_IN)
 }
 
 /// The record for a rehearsal: with the stand-ins in the place of devices, and of links that are not `lost`.
@@ -193,7 +185,7 @@ fn device(link: &Link, recorded: &NetState) -> Link {
         None => (Vec::new(), None, Vec::<FdbEntry>::new(), Vec::new()),
     };
     Link {
-        kind: LinkKind::other(STAND_IN),
+        kind: LinkKind::other(Link::STAND_IN),
         hardware: None,
         nic: None,
         parent: None,

@@ -76,7 +76,7 @@ fn read_into(settings: &mut SysfsSettings, files: &Files, name: &str, prefix: &s
 pub fn complete(links: &mut [Link]) -> io::Result<()> {
     let mut links = links
         .iter_mut()
-        .filter(|link| link.can_be_lost())
+        .filter(|link| link.can_be_lost() || link.is_stand_in())
         .peekable();
     if links.peek().is_none() {
         return Ok(());

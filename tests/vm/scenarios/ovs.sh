@@ -9,6 +9,8 @@
 tidy() {
     ovs-vsctl --timeout=5 --no-wait del-br br0
     /usr/share/openvswitch/scripts/ovs-ctl stop
+    # A daemon that was killed leaves it.
+    ovs-dpctl del-dp ovs-system
     rmmod openvswitch
 }
 
