@@ -36,8 +36,10 @@ impl HostTwin {
     /// Builds what stays of the host, and a stand-in for each of its devices, as the driver would bring it back.
     pub(super) fn build(surveyed: &mut Surveyed) -> Result<Self, Error> {
         let real = reported::read(&mut surveyed.host.socket)?;
-        let (now, devices) = (&surveyed.host.state, surveyed.baseline.devices.clone());
+        let (now, mut devices) = (&surveyed.host.state, surveyed.baseline.devices.clone());
         let loss = HostLoss::of(&devices, now);
+        // A bridge under pods is one of them if it has no port, and stays.
+        devices.retain(|name| loss.links.contains(name));
         let mut stay = survivors::beyond(survivors::without(now, &loss.links));
         let has_addresses = |link: &Link| now.addresses.iter().any(|one| one.dev == link.name);
         stay.links.retain(|link| {

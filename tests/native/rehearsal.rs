@@ -132,6 +132,24 @@ fn links_of_a_pod_that_stay_are_part_of_its_twin() {
 }
 
 #[test]
+fn a_bridge_under_pods_without_a_port_stays_in_the_twin() {
+    let node = Node::new();
+    node.ns.ip("link add br0 type bridge");
+    node.ns.ip("link set br0 up");
+    node.ns.ip("addr add 10.55.0.1/24 dev br0");
+    let pod = node.pod("web");
+    node.ns.ip(&format!(
+        "link add link br0 name new0 netns {} type macvlan mode bridge",
+        pod.name()
+    ));
+    pod.ip("link set new0 name eth0 up");
+    pod.ip("addr add 10.55.0.10/24 dev eth0");
+    node.snapshot();
+    let run = rehearse(&node).exits(0).lacks("rehearsal-differs");
+    assert_eq!(figures(&run)["unproven"], 0, "{}", run.transcript());
+}
+
+#[test]
 fn links_come_back_on_the_link_below_them_on_the_host_and_in_a_pod() {
     let node = Node::new();
     let pods = node.simple_pods(1);
