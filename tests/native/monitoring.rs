@@ -189,7 +189,7 @@ fn every_state_and_every_cause_of_a_loss_is_exported_documented_and_drawn() {
         fs::read_to_string(path).expect(name)
     };
     let (document, dashboard) = (
-        read("docs/check.md"),
+        read("docs/reference/metrics.md"),
         read("contrib/grafana/dashboard.json"),
     );
     let dashboard: Value = serde_json::from_str(&dashboard).expect("JSON");

@@ -34,8 +34,15 @@ fn documents() -> Vec<PathBuf> {
         .map(|entry| entry.path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
         .collect();
-    paths.push(root.join("README.md"));
-    paths.push(root.join("contrib/kubernetes/README.md"));
+    let others = [
+        "README.md",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+        "contrib/ansible/README.md",
+        "contrib/kubernetes/README.md",
+    ];
+    paths.extend(others.map(|other| root.join(other)));
     paths
 }
 
@@ -89,6 +96,74 @@ fn every_link_of_the_documents_leads_to_a_file_and_a_heading() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(count > 100, "only {count} links were found");
+}
+
+/// The documents that a text names, such as `docs/night.md` or `docs/check.md#verdict`.
+fn named_documents(text: &str) -> Vec<&str> {
+    let starts = text.match_indices("docs/").map(|(at, _)| &text[at..]);
+    let ends = |c: char| !(c.is_alphanumeric() || "/-_.#".contains(c));
+    starts
+        .filter_map(|rest| rest.split(ends).next())
+        .map(|name| name.trim_end_matches('.'))
+        .filter(|name| name.contains(".md"))
+        .collect()
+}
+
+/// An alert, a unit, a message or a script leads to a page, which may move.
+#[test]
+fn every_document_that_the_program_and_its_files_name_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut names = Vec::new();
+    for folder in ["src", "contrib", "scripts"] {
+        files(&root.join(folder), &mut names);
+    }
+    let (mut wrong, mut count) = (Vec::new(), 0);
+    for path in names {
+        let text = fs::read_to_string(&path).unwrap_or_default();
+        for name in named_documents(&text) {
+            count += 1;
+            let (file, anchor) = name.split_once('#').unwrap_or((name, ""));
+            let file = root.join(file);
+            if !file.exists() || !(anchor.is_empty() || anchors(&file).contains(anchor)) {
+                wrong.push(format!("{}: {name}", path.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(count > 30, "only {count} names were found");
+}
+
+/// All files below a folder.
+fn files(folder: &Path, into: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            files(&path, into);
+        } else {
+            into.push(path);
+        }
+    }
+}
+
+/// What a new user reads: a page that grows moves its facts to the reference, or says something twice.
+#[test]
+fn the_guides_and_the_page_for_the_night_stay_short() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let words = |path: &Path| {
+        let text = fs::read_to_string(path).expect("a document");
+        text.split_whitespace().count()
+    };
+    let is_guide = |path: &PathBuf| {
+        path.parent() == Some(&root.join("docs")) || *path == root.join("README.md")
+    };
+    let guides: usize = documents()
+        .iter()
+        .filter(|path| is_guide(path))
+        .map(|path| words(path))
+        .sum();
+    assert!((15_000..=28_000).contains(&guides), "{guides} words");
+    let night = words(&root.join("docs/night.md"));
+    assert!(night <= 650, "{night} words are more than one page");
 }
 
 /// The words of a document that end in `.rs`, as they are written.

@@ -42,14 +42,14 @@ fn the_alerts_and_the_dashboard_use_metrics_that_netfix_writes_and_the_documents
         let unknown: Vec<_> = used.difference(&written).collect();
         assert!(unknown.is_empty(), "{file}: {unknown:?}");
     }
-    let document = read("docs/check.md");
+    let document = read("docs/reference/metrics.md");
     let table: Vec<&str> = document
         .lines()
         .filter(|line| line.starts_with("| `netfix_"))
         .filter_map(|line| line.split(" | ").next())
         .collect();
     let table = table.join("\n");
-    assert_eq!(names(&table), written, "docs/check.md");
+    assert_eq!(names(&table), written, "docs/reference/metrics.md");
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn the_documents_list_every_alert_with_its_severity() {
         let severity = rule.split_once("severity: ").expect("a severity").1;
         (name, severity.split('}').next().unwrap_or_default())
     });
-    let document = read("docs/check.md");
+    let document = read("docs/reference/metrics.md");
     let listed: BTreeSet<_> = document
         .lines()
         .filter_map(|line| line.strip_prefix("| `Netfix")?.split_once("` | "))
