@@ -4,6 +4,7 @@
 
 mod manifests;
 mod monitor;
+mod plugin;
 mod rights;
 mod upgrade;
 

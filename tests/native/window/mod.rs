@@ -34,7 +34,7 @@ mod refused;
 mod rehearsed;
 mod rollback;
 mod rollback_interrupted;
-mod scene;
+pub mod scene;
 mod selection;
 mod signals;
 mod sockets;

@@ -1,0 +1,214 @@
+//! `kubectl netfix`: the script, with a replacement of kubectl(1) whose `exec` runs netfix on real nodes.
+
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::common::manifest::{Manifest, documents, text};
+use crate::common::run::{BINARY, Run};
+use crate::common::{Node, tool};
+use crate::window::scene::Scene;
+
+/// The pods of the `DaemonSet`, as kubectl prints them. The last one has no node yet.
+const PODS: &str = "worker-1\tnetfix-check-a\tRunning\nworker-1\tnetfix-check-old\tFailed\nworker-2\tnetfix-check-b\tRunning\n\
+    worker-3\tnetfix-check-c\tRunning\nworker-4\tnetfix-check-d\tPending\n\tnetfix-check-e\tPending\n";
+
+/// A command as a line of a shell.
+fn line(command: &Command) -> String {
+    let quoted = |word: &std::ffi::OsStr| {
+        let text = String::from_utf8_lossy(word.as_bytes()).into_owned();
+        format!("'{}'", text.replace('\'', "'\\''"))
+    };
+    let set = command
+        .get_envs()
+        .filter_map(|(name, value)| Some(format!("{}={}", name.to_string_lossy(), quoted(value?))));
+    let words = [command.get_program()]
+        .into_iter()
+        .chain(command.get_args());
+    let words: Vec<String> = ["env".to_owned()]
+        .into_iter()
+        .chain(set)
+        .chain(words.map(quoted))
+        .collect();
+    words.join(" ")
+}
+
+/// Two nodes that answer, one whose kubelet does not, and one whose pod does not run.
+struct Cluster<'n> {
+    scenes: [Scene<'n>; 2],
+}
+
+impl<'n> Cluster<'n> {
+    fn new(nodes: &'n [Node; 2]) -> Self {
+        let scenes = [Scene::new(&nodes[0]), Scene::new(&nodes[1])];
+        for (scene, name) in scenes.iter().zip(["worker-1", "worker-2"]) {
+            tool::run(scene.machine.exec("hostname").arg(name));
+        }
+        let cluster = Self { scenes };
+        fs::write(cluster.scenes[0].path("pods"), PODS).expect("a file");
+        let lines = cluster
+            .scenes
+            .each_ref()
+            .map(|scene| line(&scene.command("")));
+        let kubectl = format!(
+            "#!/bin/bash\necho \"$*\" >>{calls}\ncase \" $* \" in *' get pods '*) exec cat {pods} ;; esac\n\
+            while [ \"$1\" != exec ]; do shift; done; shift; [ \"$1\" != -i ] || shift; pod=$1\n\
+            while [ \"$1\" != -- ]; do shift; done; shift; [ \"$1\" = /usr/bin/netfix ] || exit 126; shift\n\
+            case $pod in\n*-a) {} \"$@\" ;;\n*-b) {} \"$@\" ;;\n\
+            *) echo 'Error from server: error dialing backend: dial tcp: \"i/o timeout\"' >&2; exit 1 ;;\nesac\n\
+            code=$?; [ $code = 0 ] || echo \"command terminated with exit code $code\" >&2; exit $code\n",
+            lines[0],
+            lines[1],
+            calls = cluster.scenes[0].path("calls").display(),
+            pods = cluster.scenes[0].path("pods").display(),
+        );
+        fs::create_dir(cluster.scenes[0].path("bin")).expect("a folder");
+        tool::program(&kubectl, &cluster.scenes[0].path("bin/kubectl"));
+        cluster
+    }
+
+    /// `kubectl netfix WORDS`, with netfix on this machine or without.
+    fn plugin(&self, words: &str, has_netfix: bool) -> Run {
+        let script =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("contrib/kubernetes/kubectl-netfix");
+        let path = format!(
+            "{}:/usr/sbin:/usr/bin:/sbin:/bin",
+            self.scenes[0].path("bin").display()
+        );
+        let mut command = tool::command("timeout", ["100"]);
+        command.arg(script).args(words.split_whitespace());
+        command
+            .env("PATH", path)
+            .env("NO_COLOR", "1")
+            .env_remove("NETFIX");
+        if has_netfix {
+            command.env("NETFIX", BINARY);
+        }
+        Run::of(&mut command)
+    }
+
+    fn calls(&self) -> String {
+        fs::read_to_string(self.scenes[0].path("calls")).unwrap_or_default()
+    }
+}
+
+/// Each node of a merged document, with its verdict.
+fn verdicts(run: &Run) -> Vec<(String, String)> {
+    let document: Value = serde_json::from_str(&run.out).expect("a document");
+    let nodes = document["fleet"]["nodes"]
+        .as_array()
+        .expect("nodes")
+        .clone();
+    let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+    let mut all: Vec<_> = nodes
+        .iter()
+        .map(|node| (text(&node["hostname"]), text(&node["verdict"])))
+        .collect();
+    all.sort_unstable();
+    all
+}
+
+fn owned<const N: usize>(pairs: [(&str, &str); N]) -> Vec<(String, String)> {
+    pairs
+        .map(|(name, verdict)| (name.to_owned(), verdict.to_owned()))
+        .into()
+}
+
+#[test]
+fn the_plugin_merges_the_checks_of_all_nodes_and_lists_those_without_an_answer() {
+    let nodes = [Node::new(), Node::new()];
+    let cluster = Cluster::new(&nodes);
+    for scene in &cluster.scenes {
+        scene.netfix("snapshot").exits(0);
+    }
+    cluster
+        .plugin("check worker-1 worker-2", false)
+        .exits(0)
+        .stdout_has(&["2 nodes: all well"]);
+    cluster.scenes[1].pods[0].ip("link del eth0");
+
+    let run = cluster.plugin("check -o json", false).exits(2);
+    let expected = [
+        ("worker-1", "OK"),
+        ("worker-2", "CRITICAL"),
+        ("worker-3", "no-report"),
+        ("worker-4", "no-report"),
+    ];
+    assert_eq!(verdicts(&run), owned(expected));
+    assert!(!run.err.contains("terminated"), "{}", run.err);
+    let run = cluster.plugin("check", false).exits(2);
+    let run = run.stdout_has(&["degraded", "worker-3, worker-4", "i/o timeout"]);
+    assert!(run.err.is_empty(), "{}", run.err);
+
+    // Without an answer nothing is known.
+    cluster.plugin("check worker-1 worker-3", false).exits(3);
+    let run = cluster.plugin("check worker-3 worker-9", false).exits(2);
+    run.stderr_has(&[
+        "i/o timeout",
+        "worker-9: no pod of netfix-check is on this node",
+        "no node has answered",
+    ]);
+
+    // The words that the manifest promises.
+    let manifest = documents(&text("check.yaml", &[])).remove(0);
+    let labels = manifest["spec"]["selector"]["matchLabels"]
+        .as_object()
+        .expect("labels");
+    let calls = cluster.calls();
+    for (name, value) in labels {
+        let label = format!("{name}={}", value.as_str().expect("text"));
+        assert!(
+            calls
+                .lines()
+                .next()
+                .is_some_and(|line| line.contains(&label)),
+            "{label}: {calls}"
+        );
+    }
+    let container = Manifest::read("check.yaml", &[]).container()["name"].clone();
+    let container = container.as_str().expect("a name");
+    let namespace = manifest["metadata"]["namespace"]
+        .as_str()
+        .expect("a namespace");
+    let exec = format!(
+        "-n {namespace} exec netfix-check-a -c {container} -- /usr/bin/netfix check -o json"
+    );
+    assert!(calls.contains(&exec), "{calls}");
+}
+
+#[test]
+fn the_plugin_merges_the_reports_of_the_last_windows() {
+    let nodes = [Node::new(), Node::new()];
+    let cluster = Cluster::new(&nodes);
+    let reload = cluster.scenes[0].reload();
+    cluster.scenes[0].upgrade("", &reload).exits(0);
+    let page = cluster.scenes[0].path("fleet.html");
+
+    let run = cluster
+        .plugin("report worker-1 worker-2 -o json", false)
+        .exits(0);
+    assert_eq!(
+        verdicts(&run),
+        owned([("worker-1", "well"), ("worker-2", "no-report")])
+    );
+    let words = format!("--context=lab report --html {}", page.display());
+    cluster.plugin(&words, true).exits(2);
+    let words = format!("report --context=lab --html {}", page.display());
+    cluster
+        .plugin(&words, true)
+        .exits(5)
+        .stdout_has(&["1 of 4 nodes: well"]);
+    let html = fs::read_to_string(&page).expect("the page");
+    assert!(
+        html.contains("worker-1") && html.contains("worker-4"),
+        "{html}"
+    );
+    assert!(
+        cluster.calls().contains("--context=lab -n netfix exec"),
+        "{}",
+        cluster.calls()
+    );
+}
