@@ -54,6 +54,8 @@ class ActionModule(ActionBase):
         elif phase == "start":
             self._keep_alive()
             found = self._attempts("start", limits["busy_timeout"], limits["delay"])
+        elif phase == "health":
+            found = self._health(limits)
         elif phase == "wait":
             self._keep_alive()
             found = self._until_end(self._options.get("window"), limits)
@@ -142,6 +144,15 @@ class ActionModule(ActionBase):
             if result["exit_code"] == 255:
                 self._pause(limits["delay"], result)
 
+    def _health(self, limits):
+        """The check after a window, also over a connection that comes back late."""
+        end = time.monotonic() + limits["busy_timeout"]
+        while True:
+            result = self._module("health")
+            if result.get("exit_code") != 255 or time.monotonic() >= end:
+                return result
+            self._pause(limits["delay"], result)
+
     def _pause(self, delay, result):
         """Before the next connection, which must not use the socket of the last one."""
         display.vv("%s: no connection (%s); retrying" % (self._host(), " ".join(result["msg"].split())))
@@ -188,7 +199,7 @@ class ActionModule(ActionBase):
                 found.pop("document", None)
             return
         document = found.pop("document", None)
-        if self._task.check_mode or phase == "check" or found.get("already_done"):
+        if self._task.check_mode or phase in ("check", "health") or found.get("already_done"):
             return
         if document is None:
             document = self._without_answer(found)

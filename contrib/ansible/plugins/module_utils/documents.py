@@ -25,6 +25,14 @@ def message(code, document):
     return "%s%s%s" % ("refused, nothing was changed: " if code == 4 else "", first, more)
 
 
+def health_message(check, lost, document):
+    """The verdict of `netfix check` as one sentence."""
+    status = check.get("status") or "UNKNOWN"
+    errors = [problem_text(one) for one in document["problems"] if one["severity"] == "error"]
+    words = ["%s pod%s lost the network" % (lost, " has" if lost == 1 else "s have")] if lost else []
+    return "; ".join([status] + words + errors[:1])
+
+
 def already_done(document):
     """Whether no window is needed."""
     return any(one["code"] == "already-done" for one in document["problems"])

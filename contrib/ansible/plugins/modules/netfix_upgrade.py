@@ -57,6 +57,17 @@ options:
   deadline:
     description: systemd starts kubelet again after this time, even if netfix is gone, such as C(10m).
     type: str
+  command_timeout:
+    description:
+      - End the command and the rollback after this time, such as C(5m), with all that they have started.
+      - By default the command may run until the restore has to begin, so that it ends before O(deadline).
+    type: str
+  hold:
+    description:
+      - Keep kubelet paused while a pod is not restored, until C(netfix resume) on the node or O(deadline).
+      - Choose O(timeout) longer than O(deadline) then.
+    type: bool
+    default: false
   wait:
     description: How long the window waits for the NIC after the command, such as C(60s).
     type: str
@@ -89,8 +100,9 @@ options:
       - V(check) changes nothing and finds out whether the window would begin, as check mode does.
       - V(start) starts the window and returns its id.
       - V(wait) waits for the end of O(window).
+      - V(health) runs C(netfix check), and fails if a pod has lost its network or could not be restored. With O(force) only a loss counts.
     type: str
-    choices: [whole, check, start, wait]
+    choices: [whole, check, start, wait, health]
     default: whole
   window:
     description: The window for O(phase=wait). By default the open one, or else the newest.
@@ -199,12 +211,12 @@ document:
 import json
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.netfix.node.plugins.module_utils.documents import ended, facts, pod_names
+from ansible_collections.netfix.node.plugins.module_utils.documents import ended, facts, health_message, pod_names
 
 # Options that are passed on as they are.
-PASSED_ON = ("rollback", "max_lost", "before", "after", "unit", "deadline", "wait", "settle", "unless")
+PASSED_ON = ("rollback", "max_lost", "before", "after", "unit", "deadline", "command_timeout", "wait", "settle", "unless")
 
-TEXTS = ("cmd", "unless", "rollback", "before", "after", "unit", "deadline", "wait", "settle", "window")
+TEXTS = ("cmd", "unless", "rollback", "before", "after", "unit", "deadline", "command_timeout", "wait", "settle", "window")
 
 ARGUMENTS = dict(
     {name: dict(type="str") for name in TEXTS},
@@ -213,12 +225,13 @@ ARGUMENTS = dict(
     max_lost=dict(type="int"),
     device=dict(type="list", elements="str"),
     pause=dict(type="bool", default=True),
+    hold=dict(type="bool", default=False),
     repair=dict(type="bool", default=False),
     force=dict(type="bool", default=False),
     extra_args=dict(type="list", elements="str", default=[]),
     executable=dict(type="str", default="netfix"),
     state_dir=dict(type="path"),
-    phase=dict(type="str", choices=["whole", "check", "start", "wait"], default="whole"),
+    phase=dict(type="str", choices=["whole", "check", "start", "wait", "health"], default="whole"),
     timeout=dict(type="int", default=1200),
     poll=dict(type="int", default=20),
     delay=dict(type="int", default=3),
@@ -259,6 +272,11 @@ def versions(module):
         yield "%s=%s" % (driver, version)
 
 
+def devices(module):
+    """The NICs whose driver the command reloads."""
+    return [word for device in module.params["device"] or [] for word in ("--device", device)]
+
+
 def upgrade_words(module, first):
     """The command line of `netfix upgrade`."""
     params = module.params
@@ -268,11 +286,10 @@ def upgrade_words(module, first):
             words += ["--" + name.replace("_", "-"), str(params[name])]
     for version in versions(module):
         words += ["--driver-version", version]
-    for device in params["device"] or []:
-        words += ["--device", device]
+    words += devices(module)
     if not params["pause"]:
         words.append("--no-pause")
-    for name in ("repair", "force"):
+    for name in ("hold", "repair", "force"):
         if params[name]:
             words.append("--" + name)
     command = params["argv"] or ["sh", "-c", params["cmd"]]
@@ -316,6 +333,15 @@ def wait(module):
     return ended(facts(code, document), document)
 
 
+def health(module):
+    """Is every pod well, and could it be restored? What O(force) accepted before the window is no news after it."""
+    code, document = netfix(module, ["check", "-o", "json"] + devices(module))
+    check = document.get("check") or {}
+    lost = sum((check.get("lost") or {}).values())
+    accepted = module.params["force"] and code == 2 and not lost
+    return dict(facts(code, document), failed=code not in (0, 1) and not accepted, msg=health_message(check, lost, document)), document
+
+
 def main():
     """Runs one phase. The action plugin combines them to O(phase=whole)."""
     module = AnsibleModule(
@@ -326,7 +352,7 @@ def main():
     )
     phase = module.params["phase"]
     try:
-        if phase == "wait" and module.check_mode:
+        if phase in ("wait", "health") and module.check_mode:
             module.exit_json(skipped=True, exit_code=0, msg="check mode: no window was started")
         if phase == "check" or module.check_mode:
             result, document = check(module)
@@ -334,6 +360,8 @@ def main():
             result, document = start(module)
         elif phase == "wait":
             result, document = wait(module)
+        elif phase == "health":
+            result, document = health(module)
         else:
             raise Failed("phase whole needs the action plugin of the collection: use the name netfix.node.netfix_upgrade")
     except Failed as error:

@@ -59,12 +59,15 @@ impl Control {
         symlink(root().join("contrib/ansible"), parent.join("node")).expect("a link");
         control.keygen("key");
         fs::create_dir(control.path("bin")).expect("a folder");
-        let kubectl = format!(
-            "#!/bin/sh\necho \"$@\" >>{}\n",
-            control.path("kubectl").display()
-        );
-        tool::program(&kubectl, &control.path("bin/kubectl"));
+        control.kubectl_does("");
         control
+    }
+
+    /// What the replacement of kubectl(1) does beside noting its words.
+    pub fn kubectl_does(&self, script: &str) {
+        let calls = self.path("kubectl");
+        let kubectl = format!("#!/bin/sh\necho \"$@\" >>{}\n{script}\n", calls.display());
+        tool::program(&kubectl, &self.path("bin/kubectl"));
     }
 
     /// What kubectl(1), which is a replacement, was called with.
@@ -256,5 +259,6 @@ pub fn upgrading(script: &str) -> Value {
         "netfix_argv": [script],
         "netfix_settle": "0s",
         "netfix_wait": "20s",
+        "netfix_wave_pause": 0,
     })
 }

@@ -74,24 +74,37 @@ fn a_node_that_is_not_well_stops_the_wave_and_the_rest_is_untouched() {
     assert_untouched(&scenes, &kubelets);
     assert!(control.report("fleet.html").is_none());
 
-    let one_by_one = "{\"netfix_serial\": 1, \"netfix_kubectl_host\": \"localhost\"}";
-    let cordon = ["-e", one_by_one];
+    // The other node of the second wave is well: it must not be enough for the third one.
+    let waves = "{\"netfix_serial\": [1, 2], \"netfix_kubectl_host\": \"localhost\"}";
+    let cordon = ["-e", waves];
     let played = control.play(ROLLING, &cordon).exits(2);
     played.counts("node1", &[("failed", 0), ("unreachable", 0)]);
     played.counts("node2", &[("failed", 1), ("unreachable", 0)]);
-    scenes[0].assert_whole();
-    scenes[1].assert_whole();
-    assert_eq!(scenes[0].record()["exit"], 0);
-    assert_eq!(scenes[1].record()["exit"], 1);
-    assert_untouched(&scenes[2..], &kubelets[2..]);
-    let expected = [("node1", "well"), ("node2", "command-failed")];
+    for (scene, exit) in scenes.iter().zip([0, 1, 0]) {
+        scene.assert_whole();
+        assert_eq!(scene.record()["exit"], exit);
+    }
+    assert_untouched(&scenes[3..], &kubelets[3..]);
+    let expected = [
+        ("node1", "well"),
+        ("node2", "command-failed"),
+        ("node3", "well"),
+    ];
     assert_eq!(verdicts(&control), expected.map(owned));
-    assert_on_page(&control, &["node1", "node2"], &["node3", "node4"]);
+    assert_on_page(&control, &["node1", "node2", "node3"], &["node4"]);
     // The node that is not well stays cordoned.
-    let calls = ["cordon node1", "uncordon node1", "cordon node2"];
-    assert_eq!(control.kubectl_calls(), calls);
+    let mut cordoned = control.kubectl_calls();
+    cordoned.sort_unstable();
+    let calls = [
+        "cordon node1",
+        "cordon node2",
+        "cordon node3",
+        "uncordon node1",
+        "uncordon node3",
+    ];
+    assert_eq!(cordoned, calls);
 
-    // Again, with a command that works: the first node is already done, and the last wave has two nodes.
+    // Again, with a command that works: two nodes are already done.
     let works = scenes[1].path("upgrade").display().to_string();
     control.set("node2", "netfix_argv", json!([works]));
     let serial = ["-e", "{\"netfix_serial\": [1, 1, 2]}"];
@@ -103,7 +116,9 @@ fn a_node_that_is_not_well_stops_the_wave_and_the_rest_is_untouched() {
     }
     assert_eq!(verdicts(&control), NAMES.map(|name| owned((name, "well"))));
     assert_on_page(&control, &NAMES, &[]);
-    assert_eq!(control.kubectl_calls(), calls);
+    let mut again = control.kubectl_calls();
+    again.sort_unstable();
+    assert_eq!(again, calls);
 }
 
 fn owned((name, verdict): (&str, &str)) -> (String, String) {
@@ -135,13 +150,14 @@ fn one_node_that_refuses_or_cannot_be_reached_keeps_all_nodes_as_they_are_or_is_
     control.set("node4", "netfix_device", json!([]));
     let stopped = scenes[3].machine.systemctl("stop node-ssh.service");
     stopped.expect("no sshd");
-    let played = control.play(ROLLING, &[]);
+    let all_or_none = ["-e", "netfix_skip_unreachable=false"];
+    let played = control.play(ROLLING, &all_or_none);
     assert_ne!(played.run.code, Some(0), "{}", played.run.transcript());
+    played.prints(&["cannot be reached: node4"]);
     assert_untouched(&scenes, &kubelets);
     assert!(control.report("node1.json").is_none());
 
-    let skip = ["-e", "netfix_skip_unreachable=true"];
-    let played = control.play(ROLLING, &skip).exits(4);
+    let played = control.play(ROLLING, &[]).exits(4);
     played.prints(&["left out, because they cannot be reached: node4"]);
     assert_eq!(
         verdicts(&control),
@@ -150,8 +166,122 @@ fn one_node_that_refuses_or_cannot_be_reached_keeps_all_nodes_as_they_are_or_is_
     assert_untouched(&scenes[3..], &kubelets[3..]);
 }
 
+/// One is down, one has lost a pod before, and one fails in the second wave.
+#[test]
+fn nodes_that_are_down_or_refused_are_left_out_and_the_waves_are_made_of_the_others() {
+    let nodes = nodes();
+    let (scenes, mut control) = fleet(&nodes);
+    let stopped = scenes[1].machine.systemctl("stop node-ssh.service");
+    stopped.expect("no sshd");
+    scenes[2].netfix("snapshot").exits(0);
+    scenes[2].pods[0].ip("link del eth0");
+    let fails = scenes[3].script("fails", &format!("{}\nexit 7", scenes[3].reloading()));
+    control.set("node4", "netfix_argv", json!([fails]));
+    let kubelets = touchables(&scenes);
+    let refused = "The window would be refused: 1 pod has lost its network already, node3";
+
+    let played = control.play(ROLLING, &[]);
+    assert_ne!(played.run.code, Some(0), "{}", played.run.transcript());
+    played.counts("node3", &[("failed", 1)]);
+    played.prints(&["left out, because they cannot be reached: node2", refused]);
+    let left_alone = |at: usize| {
+        if at == 2 {
+            assert!(!scenes[2].pods[0].has_eth0() && scenes[2].records().is_empty());
+        } else {
+            scenes[at].assert_untouched(&kubelets[at]);
+        }
+    };
+    (0..4).for_each(left_alone);
+    assert!(control.report("fleet.html").is_none());
+
+    let skip = [
+        "-e",
+        "{\"netfix_skip_refused\": true, \"netfix_serial\": [1, 5]}",
+    ];
+    let played = control.play(ROLLING, &skip);
+    assert_ne!(played.run.code, Some(0), "{}", played.run.transcript());
+    played.prints(&[
+        "left out, because they cannot be reached: node2",
+        "left out, because their window would be refused: node3",
+        refused,
+    ]);
+    played.counts("node1", &[("failed", 0), ("unreachable", 0)]);
+    played.counts("node2", &[("unreachable", 1)]);
+    played.counts("node4", &[("failed", 1)]);
+    let expected = [("node1", "well"), ("node4", "command-failed")];
+    assert_eq!(verdicts(&control), expected.map(owned));
+    assert_on_page(&control, &["node1", "node4"], &["node2", "node3"]);
+    (1..3).for_each(left_alone);
+    // The second wave is node4 alone: it began when the window of node1 had ended.
+    let at = |scene: &Scene<'_>, of: &str| scene.record()[of].as_u64().expect("a time");
+    let end = at(&scenes[0], "started_boottime") + at(&scenes[0], "ended");
+    assert!(end <= at(&scenes[3], "started_boottime"));
+}
+
+#[test]
+fn a_pod_that_is_lost_after_its_wave_stops_the_next_one() {
+    let nodes = nodes();
+    let (scenes, control) = fleet(&nodes);
+    // Between the window and the next wave.
+    let lost = format!(
+        "if [ \"$*\" = 'uncordon node1' ]; then nsenter --net={} ip link del eth0; fi",
+        scenes[0].pods[0].ns.path().display()
+    );
+    control.kubectl_does(&lost);
+    let kubelets = touchables(&scenes);
+    let options =
+        "{\"netfix_serial\": 1, \"netfix_wave_pause\": 1, \"netfix_kubectl_host\": \"localhost\"}";
+    let played = control.play(ROLLING, &["-e", options]).exits(2);
+    played.counts("node1", &[("failed", 1)]);
+    played.prints(&["CRITICAL; 1 pod has lost the network"]);
+    assert_eq!(verdicts(&control), [owned(("node1", "well"))]);
+    assert_untouched(&scenes[1..], &kubelets[1..]);
+
+    // An operator who knows better.
+    scenes[0].netfix("restore").exits(0);
+    let played = control.play(ROLLING, &["-e", "{\"netfix_serial\": [1, 3]}"]);
+    let played = played.exits(0);
+    played.counts("node1", &[("failed", 0)]);
+    assert_eq!(verdicts(&control), NAMES.map(|name| owned((name, "well"))));
+}
+
+#[test]
+fn the_time_of_a_command_and_the_hold_are_options_of_the_task() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let mut control = Control::new();
+    control.add("node1", &node, &scene.machine, &json!({}));
+    let hangs = scene.script("hangs", &format!("{}\nsleep 300", scene.reloading()));
+    let mut options = json!({
+        "argv": [hangs],
+        "command_timeout": "2s",
+        "executable": BINARY,
+        "settle": "0s",
+        "wait": "20s",
+        "delay": 1,
+    });
+    tasks(&control, &options)
+        .exits(2)
+        .prints(&["--command-timeout"]);
+    let record = scene.record();
+    assert!(record["run"]["timed_out"].is_u64(), "{record}");
+    scene.assert_whole();
+
+    // Without a pause there is nothing to hold.
+    options["hold"] = true.into();
+    options["pause"] = false.into();
+    tasks(&control, &options)
+        .exits(2)
+        .prints(&["--no-pause", "--hold"]);
+    assert_eq!(scene.records().len(), 1);
+}
+
 /// A playbook with one task.
 fn task(control: &Control, options: &Value) -> Played {
+    tasks(control, options).exits(0)
+}
+
+fn tasks(control: &Control, options: &Value) -> Played {
     let plays = json!([{
         "hosts": "all",
         "gather_facts": false,
@@ -159,7 +289,7 @@ fn task(control: &Control, options: &Value) -> Played {
     }]);
     let file = control.path("task.yml");
     fs::write(&file, plays.to_string()).expect("a playbook");
-    control.play(file, &["-vv"]).exits(0)
+    control.play(file, &["-vv"])
 }
 
 #[test]
