@@ -33,7 +33,7 @@ CONFIG
 # host NAME ADDRESS GLOB COMMAND: a host of the inventory; the glob selects its pods.
 host() {
     HOSTS=$(jq --arg name "$1" --arg address "$2" --arg glob "$3" --arg command "$4" '.[$name] = {
-        ansible_host: $address, netfix_extra_args: ["--netns", $glob], netfix_cmd: $command}' <<<"$HOSTS")
+        ansible_host: $address, netfix_extra_args: ["--netns", $glob], netfix_check_extra_args: ["--netns", $glob], netfix_cmd: $command}' <<<"$HOSTS")
 }
 
 # other_node N: a network namespace with a NIC of its own, one pod and sshd. netfix starts no window in it: systemd does not run there.
@@ -60,7 +60,7 @@ inventory() {
     jq --arg key "$SSH/key" --arg netfix "$NETFIX" '{all: {hosts: ., vars: {
         ansible_user: "root", ansible_ssh_private_key_file: $key, ansible_python_interpreter: "/usr/bin/python3",
         ansible_ssh_common_args: "-F none -o UserKnownHostsFile=/dev/null", ansible_remote_tmp: "/run/ansible",
-        netfix_executable: $netfix, netfix_control: $netfix, netfix_settle: "5s", netfix_serial: 1}}}' <<<"$HOSTS" >"$WORK/inventory.json"
+        netfix_executable: $netfix, netfix_control: $netfix, netfix_settle: "5s", netfix_serial: 1, netfix_wave_pause: 1}}}' <<<"$HOSTS" >"$WORK/inventory.json"
 }
 
 # play CODE OPTION...: the playbook, from the gateway's side of the wire; its connections end with it.

@@ -83,7 +83,7 @@ options:
     type: bool
     default: false
   extra_args:
-    description: Further options of C(netfix upgrade).
+    description: Further options of C(netfix upgrade), or with O(phase=health) of C(netfix check).
     type: list
     elements: str
     default: []
@@ -335,7 +335,7 @@ def wait(module):
 
 def health(module):
     """Is every pod well, and could it be restored? What O(force) accepted before the window is no news after it."""
-    code, document = netfix(module, ["check", "-o", "json"] + devices(module))
+    code, document = netfix(module, ["check", "-o", "json"] + devices(module) + module.params["extra_args"])
     check = document.get("check") or {}
     lost = sum((check.get("lost") or {}).values())
     accepted = module.params["force"] and code == 2 and not lost
