@@ -43,7 +43,9 @@ pub fn list(width: usize) -> String {
     let lines = sections().map(|(code, section)| {
         let meaning = items(section).find_map(|item| {
             let meaning = item.strip_prefix("Meaning: ")?;
-            let end = meaning.find([';', '.']).unwrap_or(meaning.len());
+            // A dot inside a word, as in `node.json`, ends no sentence.
+            let ends = ["; ", ". "].into_iter().filter_map(|end| meaning.find(end));
+            let end = ends.min().unwrap_or(meaning.len());
             Some(meaning[..end].trim_end_matches('.').to_owned())
         });
         let (first, rest) = (format!("{code:longest$}"), " ".repeat(longest));
@@ -145,6 +147,14 @@ mod tests {
             .filter(|word| !word.is_empty())
             .collect();
         assert_eq!(entries, codes);
+    }
+
+    #[test]
+    fn a_dot_inside_a_word_ends_no_meaning() {
+        let text = list(400);
+        let cut = |line: &&str| line.matches('`').count() % 2 == 1;
+        assert_eq!(text.lines().find(cut), None);
+        assert!(text.lines().any(|line| line.contains(".json")), "{text}");
     }
 
     #[test]
