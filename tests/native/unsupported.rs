@@ -67,7 +67,7 @@ const OBJECTS: [(&str, Make); 6] = [
             .ip("link add vx7 type vxlan external vnifilter dstport 4789 dev eth0");
         node.ns.ip(&format!("link set vx7 netns {}", pod.name()));
     }),
-    ("third namespace", |node, pod| {
+    ("another namespace", |node, pod| {
         let gateway = &node.gateway;
         gateway.ip("link add mv7 link up0 type macvlan mode bridge");
         gateway.ip(&format!("link set mv7 netns {}", pod.name()));

@@ -304,7 +304,10 @@ impl Work<'_> {
                     again.code, again.transcript
                 ));
             }
-            if again.transcript.contains("do not run again in it") {
+            if again
+                .transcript
+                .contains("neither COMMAND nor the rollback runs again")
+            {
                 what.extend(stage.repair_by_hand());
             }
         }

@@ -74,7 +74,7 @@ sentences! {
 /// The generation that has what was lost.
 fn held(generation: Option<u64>) -> String {
     generation.map_or_else(String::new, |number| {
-        format!(" (generation {number} has it)")
+        format!(" (saved in generation {number})")
     })
 }
 
@@ -92,7 +92,7 @@ sentences! {
         Several { pods } => "{pods} have this name, or an id that begins with it. Use NAMESPACE/NAME or a longer id. Nothing was \
             written" (pods = count(*pods, "pod")),
         NothingLost => "has lost nothing: nothing to accept. Nothing was written",
-        HostLost { what, generation } => "{what}{held} on the host: netfix keeps the good state of the host, and `netfix restore` \
+        HostLost { what, generation } => "{what} on the host{held}: netfix keeps the good state of the host, and `netfix restore` \
             brings it back. If the present state is right, run `netfix snapshot --accept host`" (held = held(*generation)),
         HostObjectLost => "is missing on the host, and netfix cannot restore it: netfix keeps the good state of the host. Configure \
             it again, or run `netfix snapshot --accept host`",
@@ -100,7 +100,7 @@ sentences! {
         LinkVanished { link } => "{link} vanished while it was read. Run `netfix snapshot` again",
         HostLinkGone => "is missing under stored checkpoints: netfix keeps the good state of the host",
         HostLinkDown => "is down under stored checkpoints: netfix keeps the good state of the host",
-        OnThirdNamespace => "is on a link of a third namespace: a restore could not recreate it",
+        OnThirdNamespace => "is on a link in another namespace: a restore could not recreate it",
         KindCannotBeMade => "is of a kind that netfix cannot create: a restore could not recreate it",
         KeysCannotBeRead => "has keys that the kernel does not show: a restore could not recreate it. After a restore, let its owner \
             (such as wpa_supplicant) create it again",
@@ -117,10 +117,9 @@ sentences! {
         ProgramOwned { what, owner } => "has {what}, which belongs to {owner}: netfix leaves it to {owner}, which runs and installs it \
             again after a reload",
         CannotBeRestored => "a restore could not recreate this",
-        DeviceInPod => "is a device without a permanent MAC and a bus address: a restore could not find it to move it back into the \
-            pod",
-        MembershipStays => "has autojoin: the kernel keeps the membership of a deleted link, and would refuse the address on a \
-            new one with the same ifindex",
+        DeviceInPod => "has neither a permanent MAC nor a bus address, so netfix could not find it again to move it back into \
+            the pod",
+        MembershipStays => "uses autojoin, which netfix cannot restore: the kernel would reject the address on a recreated link",
         HeldDown => "is held down (protodown). After a restore the carrier of its NIC can raise it for up to a second, until netfix \
             takes it down again: its IPv6 addresses can be usable from then on, and it can have one more, link-local, \
             and lose neighbours that are not permanent. If it has carrier now, it has that and its link-local address again when the \
@@ -175,7 +174,7 @@ impl Unrehearsed {
     fn words(&self) -> &'static str {
         match self {
             Self::Device => "it is a device, and there is only one of it",
-            Self::Elsewhere => "it is on a link of a third namespace",
+            Self::Elsewhere => "it is on a link in another namespace",
             Self::Kind => "a twin cannot have a link of this kind",
             Self::Below => "a link of the host below it is not rehearsed",
             Self::NoRecord => "it has no checkpoint",
@@ -187,7 +186,7 @@ impl Unrehearsed {
 
 sentences! {
     CheckCause {
-        NoFolder => "does not exist: no snapshot was ever taken. Run `netfix snapshot`, and from cron",
+        NoFolder => "does not exist: no snapshot was ever taken. Run `netfix snapshot`, and schedule it (timer or cron)",
         FolderUnusable { error } => "{error}; no snapshot can be written",
         TooFewBytes { free_kib: free, needed_kib: needed } => "has {free} KiB free; a snapshot may need {needed} KiB",
         TooFewInodes { free } => "has only {inodes} free" (inodes = count(*free, "inode")),
@@ -199,15 +198,14 @@ sentences! {
             `netfix snapshot`" (age = duration(*age)),
         NoCarrierUnderPods => "has no carrier: the pods on it cannot be reached",
         NoCarrier => "has no carrier",
-        NoCheckpoint => "runs without a checkpoint: netfix could not restore it after a loss of the NIC. Run `netfix \
-            snapshot`",
+        NoCheckpoint => "has no checkpoint yet. Run `netfix snapshot`",
         Stale { age } => "last verified {age} ago. Run `netfix snapshot`" (age = duration(*age)),
-        OriginFormat => "is in the format of i40e_net_fix, which does not have the links under the pod. Run `netfix \
+        OriginFormat => "is in the format of i40e_net_fix, which does not record the links under the pod. Run `netfix \
             snapshot`",
         Lost { what, generation } if matches!(what, LossCause::Addresses | LossCause::FamilyAddresses(_)) => "{what}{held}. \
             Run `netfix restore`: it adds them, or names the machine that uses one" (held = held(*generation)),
         Lost { what, generation } => "{what}{held}. Run `netfix restore`" (held = held(*generation)),
-        HostLost { what, generation } => "{what}{held} on the host. Run `netfix restore`; if the present state is right, \
+        HostLost { what, generation } => "{what} on the host{held}. Run `netfix restore`; if the present state is right, \
             run `netfix snapshot --accept host`" (held = held(*generation)),
         Drift { more: 0, pod } => "a restore would do this: see `netfix diff{pod}`. If the present state is right, run \
             `netfix snapshot`" (pod = or_nothing(" ", pod.as_ref())),
@@ -222,14 +220,14 @@ sentences! {
 sentences! {
     UsageCause {
         NotRoot => "netfix enters network namespaces of other processes: run it as root",
-        TextOnly => "this command only prints a text",
+        TextOnly => "this command has no `-o` formats: it prints plain text",
     }
 }
 
 sentences! {
     FleetCause {
         Unreadable { error } => "{error}",
-        NoDocument { error } => "is no document of `netfix -o json`: {error}. The rest of the file is skipped",
+        NoDocument { error } => "is not a `netfix -o json` document: {error}. The rest of the file is skipped",
         Empty => "the file is empty",
     }
 }

@@ -43,8 +43,8 @@ sentences! {
             (limit = duration(*limit)),
         NothingPaused => "no window is open: netfix has paused nothing",
         NoTerminal => "cannot ask for confirmation: stdin or stderr is not a terminal. Use --yes",
-        NoUnit => "needs a unit of systemd, which does not run this process's network namespace or does not run at all. \
-            Nothing was changed. Use --foreground",
+        NoUnit => "cannot run as a systemd unit: systemd is not running, or is in another network namespace. Nothing was \
+            changed. Use --foreground",
         NotConfirmed => "not confirmed; nothing was changed",
         Signals { error } => "cannot catch signals: {error}",
         NotRestorable { problems } => "{problems} would prevent a full restore (listed above). Nothing was changed. Use \
@@ -61,9 +61,9 @@ sentences! {
         ),
         NamespaceUnreadable { error } => "{error}",
         Panicked => "netfix failed in this window (a bug: please report it). Run `netfix status`, then `netfix restore`",
-        SilentBefore => "does not answer, as before the window",
-        NotProbedBefore => "could not be probed, as before the window",
-        TargetSilentBefore => "cannot be reached, as before the window",
+        SilentBefore => "does not answer; it did not answer before the window either",
+        NotProbedBefore => "could not be probed; it could not be probed before the window either",
+        TargetSilentBefore => "cannot be reached; it could not be reached before the window either",
     }
 }
 
@@ -147,7 +147,7 @@ sentences! {
             program = if *is_rollback { "the rollback" } else { "COMMAND" }, of_pods = restored_of(*restored, *pods)
         ),
         InterruptedRestore => "interrupted in the restore: netfix did not wait any longer",
-        InterruptedRepair => "interrupted: netfix stopped waiting for the repair (--hold)",
+        InterruptedRepair => "interrupted: netfix stopped waiting for the repair (--keep-paused)",
         InterruptedRebuildCheck => "interrupted: netfix stopped watching whether a pod is rebuilt",
     }
 }
@@ -161,15 +161,14 @@ fn restored_of(restored: usize, pods: usize) -> String {
 sentences! {
     ConditionCause {
         UnlessSucceeded => "succeeded (--unless): already done, no window is needed",
-        InVersion => "in the wanted version (--driver-version): already done, no window is needed",
+        InVersion => "already at the requested version (--driver-version): no window is needed",
         UnlessFailed { cause } => "--unless {cause}: cannot determine whether a window is needed. Nothing was changed",
         VersionUnreadable { error } => "cannot read the version of this driver: {error}",
         NoSuchDriver => "no NIC of this host has this driver, and the kernel has no module of this name. Nothing was changed. Use \
             --force if COMMAND installs it",
-        OtherVersion { running: Some(running), version } => "runs in version {running}, not in {version}"
+        OtherVersion { running: Some(running), version } => "version is {running}, expected {version}"
             (running = escape(running), version = escape(version)),
-        OtherVersion { running: None, version } => "is not loaded, or reports no version: it does not run in version \
-            {version}" (version = escape(version)),
+        OtherVersion { running: None, version } => "not loaded, or reports no version; expected {version}" (version = escape(version)),
     }
 }
 
@@ -189,8 +188,8 @@ sentences! {
             (wait = duration(*wait)),
         PodsLost { lost, allowed } => "{pods} lost after the restore (--max-lost {allowed}): netfix ran the rollback"
             (pods = count(*lost, "pod")),
-        AlreadyRan => "netfix died in this window after it had started the rollback: COMMAND and the rollback do not run \
-            again in it. Run `netfix upgrade` again for a new window",
+        AlreadyRan => "netfix died in this window after it had started the rollback: neither COMMAND nor the rollback runs \
+            again in this window. Run `netfix upgrade` again for a new window",
         Failed { cause } => "rollback {cause}",
         Useless { cause: None } => "the rollback succeeded, but the network is not back",
         Useless { cause: Some(cause) } => "the rollback {cause}; the network is not back",
@@ -240,13 +239,13 @@ sentences! {
         RunsInOtherUnit { pid, unit } => "pid {pid} runs in {unit}, which netfix would not pause: a kubelet rebuilds pods that \
             have no network. Use --unit {unit} to pause that unit, or --no-pause to continue without a pause"
             (unit = escape(unit)),
-        RunsInNoUnit { pid, unit: None } => "pid {pid} runs in no unit of systemd, so netfix cannot pause it: a kubelet \
+        RunsInNoUnit { pid, unit: None } => "pid {pid} does not belong to a systemd unit, so netfix cannot pause it: a kubelet \
             rebuilds pods that have no network. Stop it, run it as a service and name that with --unit UNIT, or use \
             --no-pause to continue without a pause",
-        RunsInNoUnit { pid, unit: Some(unit) } => "pid {pid} runs in {unit}, which is no service that netfix could start \
-            again: a kubelet rebuilds pods that have no network. Stop it, run it as a service and name that with --unit \
+        RunsInNoUnit { pid, unit: Some(unit) } => "pid {pid} runs in {unit}, which is not a service netfix could restart: \
+            a kubelet rebuilds pods that have no network. Stop it, run it as a service and name that with --unit \
             UNIT, or use --no-pause to continue without a pause" (unit = escape(unit)),
-        NotToBePaused => "is not paused (--no-pause): one that runs may rebuild pods that have no network",
+        NotToBePaused => "is not paused (--no-pause): a running kubelet may rebuild pods without network",
         StartedBeforeCommand => "something else started it: COMMAND did not run",
         StartedBeforeRestore => "was started before the pods were restored, by the deadline or by something else",
         NotResumed { unit, cause } => "{cause}; netfix did not stop the deadline. Run `systemctl status {unit}`, then `netfix \
@@ -254,7 +253,7 @@ sentences! {
         TimerNotStopped { cause } => "could not stop the deadline timer (harmless): {cause}",
         NotRunning => "not running; left unchanged",
         Masked => "not running and masked; left unchanged",
-        NoUnit => "no unit of a kubelet exists on this machine",
+        NoUnit => "no kubelet unit exists on this machine",
     }
 }
 

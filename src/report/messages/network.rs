@@ -30,7 +30,7 @@ sentences! {
             and add it",
         LowerLost { parent: None } => "has lost its lower device, and netfix cannot attach it again. Delete and add it",
         NotTakenBack { master } => "is not a port of {master} yet: ovs-vswitchd takes it back, netfix does not",
-        MasterLost { master } => "was a port of {master}, and netfix cannot give it its former place there",
+        MasterLost { master } => "was a port of {master}, and netfix cannot attach it again",
         QdiscLost { now, then } => "has qdisc {now} now; netfix cannot restore its qdisc {then}",
         TrafficLost { what } => "has lost {what}, and netfix cannot restore it. Configure it again with tc(8)",
         ProgramLost { what } => "has lost {what}, and netfix cannot load programs. Let its owner (such as Cilium) install it \
@@ -111,24 +111,24 @@ sentences! {
         OtherBondMode { now, then } => "has mode {now} now, {then} in the checkpoint; netfix never changes the mode of \
             an existing bond",
         OtherMaster { now, then } => "is a port of {now} now, of {then} in the checkpoint",
-        DeviceInUse { device, role } => "cannot be moved into the pod: the host uses it as {device}, {role}. Release it there \
-            and let no network manager take it",
-        OtherTraffic { now, then } => "has {now} in the place of {then}: netfix does not replace it. Remove it with tc(8), \
+        DeviceInUse { device, role } => "cannot be moved into the pod: the host uses it as {device}, {role}. Remove it \
+            there, and make sure no network manager claims it",
+        OtherTraffic { now, then } => "has {now} instead of {then}, which netfix does not replace. Remove it with tc(8), \
             then run `netfix restore`",
-        MacClaimed { others } => "{others} claims it as well, and nothing shows whose claim is older: a restore creates \
-            this link for neither" (others = and(others.iter())),
-        MacOfAnother { owner, title } => "{owner} {title}: a restore does not create this link here",
-        MacKept { others } => "{others} claims it as well; a restore creates this link only here" (others = and(others.iter())),
-        AddressClaimed { others } => "{others} claims it as well, and nothing shows whose claim is older: a restore adds it \
-            to neither" (others = and(others.iter())),
-        AddressOfAnother { owner, title } => "{owner} {title}: a restore does not add it here",
-        AddressKept { others } => "{others} claims it as well; a restore adds it only here" (others = and(others.iter())),
-        AddressInUse { owner, mac } => "{owner} has it now{mac}: a restore does not add it here, nor the routes that need it"
+        MacClaimed { others } => "also claimed by {others}; cannot tell which claim is older, so netfix creates this link \
+            for none of them" (others = and(others.iter())),
+        MacOfAnother { owner, title } => "not created: {owner} {title}",
+        MacKept { others } => "also claimed by {others}; netfix creates this link only here" (others = and(others.iter())),
+        AddressClaimed { others } => "also claimed by {others}; cannot tell which claim is older, so netfix adds it to none \
+            of them" (others = and(others.iter())),
+        AddressOfAnother { owner, title } => "not added: {owner} {title}",
+        AddressKept { others } => "also claimed by {others}; netfix adds it only here" (others = and(others.iter())),
+        AddressInUse { owner, mac } => "not added, nor the routes that need it: {owner} has it now{mac}"
             (mac = or_nothing(", with MAC ", mac.as_ref())),
-        AddressAnswered { mac, link } => "another machine has it: {mac} answered the probe on {link}. A restore does not add \
-            it here, nor the routes that need it, until that machine gives it up",
+        AddressAnswered { mac, link } => "another machine has it: {mac} answered the probe on {link}. netfix does not add it, \
+            nor the routes that need it, until that machine releases it",
         HostAddressMoved { mac, link } => "another machine has it now: {mac} answered the probe on {link}. netfix does not add \
-            it here, nor the routes that need it. If it is a virtual address that has moved, run `netfix snapshot`",
+            it, nor the routes that need it. If it is a virtual address that has moved, run `netfix snapshot`",
         HostAddressTaken { mac, link } => "another machine has the host's first address on this link: {mac} answered the probe \
             on {link}. netfix does not add it, nor the routes that need it: the host may be unreachable. Release it there and \
             run `netfix restore`, or add it anyway: `netfix restore --conflict-probe off`",
@@ -161,8 +161,8 @@ sentences! {
     Title {
         Host => "has it",
         InUse => "has it now",
-        CniResult => "has it by the result of its CNI plugin",
-        Older { generation } => "had it before, in generation {generation}",
+        CniResult => "has it (source: CNI result)",
+        Older { generation } => "had it before (generation {generation})",
     }
 }
 
@@ -217,17 +217,17 @@ sentences! {
             profile{error}: netfix recreated it, and NetworkManager shows it as external. `nmcli connection up` \
             activates the profile" (limit = duration(*limit), error = or_nothing(": ", error.as_ref())),
         TakenBack => "Open vSwitch took its port back; netfix only takes it up",
-        UnknownToManager { manager } => "{manager} owns the link and did not restore this: netfix did. A restart of \
-            {manager} can remove it, unless its configuration has it",
-        ManagerUnreachable { error } => "cannot query the network managers: {error}. netfix did not wait for owners of host \
-            links that it could not find out",
+        UnknownToManager { manager } => "restored by netfix, because {manager}, which owns the link, did not. Restarting \
+            {manager} may remove it unless it is configured there",
+        ManagerUnreachable { error } => "cannot query the network managers: {error}; netfix could not wait for the owners of \
+            host links",
         LostAgain { pods } => "links of the host were lost again after the restore, with those of {pods}, and restored once \
-            more. Usual causes: a network manager, or a second reset of the driver" (pods = count(*pods, "pod")),
+            more. Usual causes: a network manager, or a second driver reset" (pods = count(*pods, "pod")),
         PodsLostAgain { pods } => "links of {count} were lost again after the restore while the host's links stayed, and \
             restored once more: {names}. A program on this node or in the pod deleted them (a CNI DEL, for example)"
             (count = count(pods.len(), "pod"), names = join(pods.iter().map(|pod| escape(pod)), ", ")),
         TornDown => "gone: its runtime is tearing it down (the sandbox is no longer ready). netfix recreated nothing in it",
-        Unsettled { times } => "the links under the pods were remade {times} times during this restore: pods can be without \
+        Unsettled { times } => "the links under the pods were recreated {times} times during this restore: pods can be without \
             network. Find what removes them (`journalctl -b`, `dmesg`), then run `netfix restore`",
         DetectionUnfinished { limit } => "duplicate address detection has not ended after {limit}: another machine may have this \
             address. Run `netfix check` in a while" (limit = duration(*limit)),
@@ -246,8 +246,8 @@ sentences! {
     GatewayCause {
         NoAnswer { timeout } => "no answer within {timeout}" (timeout = duration(*timeout)),
         PermanentNeighbour => "no answer to a ping, and its MAC is fixed, so the kernel does not probe it: it may ignore pings",
-        NoMemory { error } => "could not be probed: {error}. A full neighbour table does that (`sysctl \
-            net.ipv4.neigh.default.gc_thresh3`), whichever namespace fills it. Run `netfix verify` again",
+        NoMemory { error } => "could not be probed: {error}. This happens when the neighbour table is full (`sysctl \
+            net.ipv4.neigh.default.gc_thresh3`), in whichever namespace. Run `netfix verify` again",
         CannotProbe { error } => "cannot be probed: {error}",
         InterfaceMissing => "cannot be probed: the interface is missing",
         InterfaceDown => "cannot be probed: the interface is down",
@@ -258,7 +258,7 @@ sentences! {
         NoRoute { to, error } => "no route to {to} ({error})",
         RouteRefuses { to, error } => "the route to {to} refuses packets ({error})",
         RuleRefuses { to, rule, error } => "rule {rule} refuses packets to {to} ({error})",
-        SendRefused { error } => "cannot send packets to it: {error}. A firewall in the namespace does that",
+        SendRefused { error } => "cannot send packets to it: {error}. Usual cause: a firewall in the namespace",
         ProbeFailed { error } => "cannot probe gateways: {error}",
         TargetSilent { timeout } => "no answer within {timeout}" (timeout = duration(*timeout)),
         TargetRefused { error } => "cannot be reached: {error}",

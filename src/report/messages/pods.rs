@@ -20,34 +20,34 @@ sentences! {
                 uid = or_unknown(pod.uid.as_deref()),
                 sandbox = or_unknown(pod.sandbox.as_deref()),
             ),
-        SharedNetns { sandboxes } => "several sandboxes are reported in this namespace, so it gets the name of none: \
+        SharedNetns { sandboxes } => "several sandboxes are reported in this namespace, so it stays unnamed: \
             {sandboxes}" (sandboxes = escape(&and(sandboxes))),
         NoRuntimeSocket { sockets } => "none of the sockets {sockets} exists. Name the socket with --runtime-endpoint \
             unix:///PATH, or continue without a runtime: --runtime none" (sockets = and(sockets)),
         RuntimeFailed { error } => "{error}; the list of running pods is unknown. Check the runtime and run this again, \
             or continue without pod names: --runtime none",
         RuntimeRefused { error, other, namespaces } if namespaces.is_empty() => "{error}; pods of this runtime may run. \
-            Start it and run this again, or if it is not in use, query the other runtime alone, with pod names and \
-            sandbox ids: --runtime-endpoint unix://{other}",
+            Start it and run this again, or if it is not in use, query only the other runtime (names and ids are \
+            kept): --runtime-endpoint unix://{other}",
         RuntimeRefused { error, other, namespaces } => "{error}, and no other runtime reports {namespaces}: that may be a \
-            pod of this one. Start it and run this again, or if it is not in use, query the other runtime alone, with \
-            pod names and sandbox ids: --runtime-endpoint unix://{other}" (namespaces = few(namespaces)),
+            pod of this one. Start it and run this again, or if it is not in use, query only the other runtime (names \
+            and ids are kept): --runtime-endpoint unix://{other}" (namespaces = few(namespaces)),
         RuntimeLeftOver { error, other } => "{error}: skipped, because {other} reports every pod",
         ClientFailed { error } => "cannot query any runtime: {error}",
         PodListIncomplete { namespaces } => "reports no pod for {namespaces}, but a process with an interface on a host \
-            link runs there: the pod list is incomplete. Check the runtime and run this again, or if these are no pods \
-            of a runtime, use --runtime none" (namespaces = and(namespaces)),
+            link runs there: the pod list is incomplete. Check the runtime and run this again, or if these are not pods \
+            of any runtime, use --runtime none" (namespaces = and(namespaces)),
     }
 }
 
 sentences! {
     NoNetns {
-        NothingReported => "reports neither a path nor a process, and no process is in a cgroup of its name",
+        NothingReported => "reports neither a path nor a process, and no process runs in its cgroup",
         TwoNamespaces { path, of_path, process, of_process } => "{path} and {process} are two namespaces ({of_path} and \
             {of_process}), and neither is trusted",
         Unreachable(reasons) => "its namespace cannot be found: {reasons}" (reasons = reasons.join("; ")),
         InOtherPod => "its process is in another pod's namespace",
-        NotDiscovered => "no process and no mount led to its namespace a moment ago",
+        NotDiscovered => "its namespace was not found through any process or mount",
     }
 }
 
@@ -68,8 +68,8 @@ sentences! {
             used",
         NetnsUnproven => "a namespace with the same inode exists, but this kernel has no namespace cookies, and no \
             process, mount or runtime proves that it is the same one: the checkpoint is not used",
-        BareWithoutCheckpoint => "has no interface and no checkpoint: what it lost is unknown",
-        WithoutCheckpoint => "has no checkpoint: its interfaces are left unchanged",
+        BareWithoutCheckpoint => "has no network, and no checkpoint to restore it from",
+        WithoutCheckpoint => "has no checkpoint: skipped",
         NoCheckpoints => "no checkpoint is stored for this selection. Run `netfix snapshot` while the network works",
         FromGeneration { generation } => "is missing or cannot be read: netfix uses that of generation {generation}",
         NodeOfOtherMachine => "was written on another machine and is not used. Each machine needs a state directory of its \
@@ -99,7 +99,7 @@ sentences! {
             runtime reports which is right: none is used" (sandboxes = escape(&and(sandboxes))),
         OtherPlugins { plugins } => "interfaces made by {plugins} are left unchanged: netfix cannot create them. A \
             missing one is reported" (plugins = escape(&and(plugins))),
-        TwoNetworks { networks } => "the networks {networks} both have an entry for this interface: neither is used"
+        TwoNetworks { networks } => "networks {networks} all have an entry for this interface; none is used"
             (networks = escape(&and(networks))),
         ParentAssumed { interfaces } => "used as parent of {interfaces}: it has the host's default route, and the \
             configuration names no master. Use --parent to name another link"
@@ -112,7 +112,7 @@ sentences! {
         OwnCheckpointKept { id } => "not imported: netfix's own checkpoint {id} of this pod is more complete and is kept",
         SnapshotSavesMore { pods } => "the interface is present in {pods}. Run `netfix snapshot`: it saves the whole \
             state, such as ifindex, MTU, settings and parent" (pods = count(*pods, "pod")),
-        CacheFileOfGonePod => "cannot be used; no sandbox of that id runs",
+        CacheFileOfGonePod => "unusable; no running sandbox has this id",
         SourceIsPartial => "does not have ifindexes, MTUs that were not configured, settings, rules, neighbours and \
             later routes, nor the host's own addresses and routes. A program that is bound to an interface may need a \
             restart",
@@ -128,12 +128,12 @@ sentences! {
 sentences! {
     PartialCause {
         ParentUnknown => "is missing, and no source names its parent. Name it with --parent, for example --parent eth0.3",
-        MtuAboveParent { mtu: then, parent, available: now } => "had MTU {then}, and {parent} has {now} now. Run `ip link \
-            set {parent} mtu {then}`, the same for the links below it, then this command again",
+        MtuAboveParent { mtu: then, parent, available: now } => "had MTU {then}, but {parent} now has {now}. Run `ip link \
+            set {parent} mtu {then}` for it and for the links below it, then retry",
         MacUnknown => "its MAC is not recorded: it gets a new one, which netfix announces to the neighbours",
-        PluginLost { what } => "was configured by {what}, which netfix cannot repeat" (what = escape(what)),
+        PluginLost { what } => "was configured by {what}, which netfix cannot reapply" (what = escape(what)),
         PluginUnseen { what } => "netfix cannot see whether {what} is still in effect" (what = escape(what)),
-        ConfiguredOtherwise => "is the configured value; the link is up, so netfix does not change it now",
+        ConfiguredOtherwise => "is configured and differs now; left unchanged because the link is up",
         SettingUnknown => "was configured, and netfix cannot set it: write it with sysctl",
         RouteOfTwoFamilies { route } => "{route}: destination and gateway are of different families",
     }

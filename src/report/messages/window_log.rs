@@ -54,7 +54,7 @@ sentences! {
         Verifying => "probing gateways",
         Verified(reached) => "{words}" (words = gateways(reached)),
         LookingAgain => "observing every pod, host link and gateway again",
-        Watching { settle } => "watching for {settle} that nothing is lost again and no pod is rebuilt" (settle = duration(*settle)),
+        Watching { settle } => "watching {settle} for lost links and rebuilt pods" (settle = duration(*settle)),
         RebuildChecked { check, is_selection } => "{words}" (words = rebuild_check(check, *is_selection)),
         PhaseEnded { name, ok: true } => "{name}: complete",
         PhaseEnded { name, ok: false } => "{name}: incomplete",
@@ -64,14 +64,14 @@ sentences! {
         Paused { unit, timer, deadline } => "{unit} is stopped and masked; {timer} starts it again after {deadline} at \
             the latest" (deadline = duration(*deadline)),
         StillPaused => "kubelet is still paused by the interrupted window",
-        NothingToPause => "no unit is paused in this window",
+        NothingToPause => "kubelet is not paused in this window",
         PausedFor { seconds, budget } if *seconds >= budget.limit() => "kubelet is paused for {seconds} s: {now}"
             (now = now(*budget)),
         PausedFor { seconds, budget } => "kubelet is paused for {seconds} s: {budget}",
         HeldForRepair => "kubelet stays paused for a repair: repair the pods, run `netfix restore`, then `netfix resume` \
             (--force if a pod stays broken)",
         Resuming { unit } => "resuming {unit}",
-        Resumed { unit } => "{unit} runs again",
+        Resumed { unit } => "{unit} is running again",
         LeftOut { bytes } => "{bytes} bytes left out here (--log-limit)",
     }
 }
@@ -118,7 +118,7 @@ fn on_phase(moment: WindowMoment) -> &'static str {
             "the restore is completed first"
         }
         (Some(PhaseName::Verify), _) => "the probes are completed first; later waits are skipped",
-        (Some(PhaseName::Repair), _) => "netfix stops waiting for the repair (--hold)",
+        (Some(PhaseName::Repair), _) => "netfix stops waiting for the repair (--keep-paused)",
         (Some(PhaseName::Resume), _) => "the start of kubelet is completed first",
         (Some(PhaseName::RebuildCheck), _) => {
             "netfix stops watching the pods, and checks everything a last time"
@@ -146,7 +146,7 @@ fn rebuild_check(check: &RebuildCheck, is_selection: bool) -> String {
         format!("no pod was rebuilt ({same} of {pods} checked)")
     } else {
         format!(
-            "{same} of {} known not to be rebuilt",
+            "{same} of {} verified: not rebuilt",
             PodCount { pods, is_selection }
         )
     };

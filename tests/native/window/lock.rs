@@ -148,7 +148,7 @@ fn status_follow_shows_messages_and_output_until_the_end() {
         let run = follow.finish().exits(0);
         let last = "no pod was rebuilt (2 of 2 checked)";
         assert!(
-            run.out.contains("kubelet.service runs again") && run.out.contains(last),
+            run.out.contains("kubelet.service is running again") && run.out.contains(last),
             "{}",
             run.transcript()
         );

@@ -123,7 +123,7 @@ fn what_is_not_rehearsed_is_never_counted_as_proven() {
         (&1.into(), &1.into(), &1.into()),
         "{found}"
     );
-    run.names("rehearsal-differs", pod.name(), &["third namespace"]);
+    run.names("rehearsal-differs", pod.name(), &["another namespace"]);
     let words = "rehearsed: 1 of 2 pods come back identical, 1 not rehearsed (";
     scene
         .netfix("upgrade --dry-run --force -- true")
@@ -140,7 +140,7 @@ fn what_is_not_rehearsed_is_never_counted_as_proven() {
     scene
         .netfix(check)
         .exits(2)
-        .stdout_has(&[words, "third namespace"]);
+        .stdout_has(&[words, "another namespace"]);
     let line = scene.netfix(&format!("{check} --nagios")).exits(2);
     assert_eq!(line.out.lines().count(), 1, "{}", line.transcript());
     line.stdout_has(&[words]);

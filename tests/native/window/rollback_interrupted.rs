@@ -135,7 +135,11 @@ fn after_a_kill_in_the_rollback_the_next_upgrade_runs_neither_command_nor_rollba
     let rehearsed = scene
         .netfix(&hasty(&format!("--dry-run {options}"), &lose))
         .exits(0);
-    rehearsed.names("rolled-back", "", &["do not run again"]);
+    rehearsed.names(
+        "rolled-back",
+        "",
+        &["neither COMMAND nor the rollback runs again"],
+    );
     let run = scene.upgrade(&options, &lose).exits(1);
     run.errors(&[("rolled-back", "")]);
     scene.assert_whole();

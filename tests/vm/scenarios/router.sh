@@ -13,7 +13,7 @@ RELOAD='modprobe -r e1000e; modprobe e1000e'
 
 step "the reload does not affect the router; a restore could move its NIC back once it has a checkpoint"
 expect_exit 1 nf check --netns /run/netns/gw
-printed 'gw.*runs without a checkpoint'
+printed 'gw.*has no checkpoint yet'
 
 expect_exit 0 nf snapshot
 expect_exit 0 nf check --netns /run/netns/gw
