@@ -1,5 +1,6 @@
 //! What the program gives to every command.
 
+use std::path::PathBuf;
 use std::thread::JoinHandle;
 
 use crate::progress::Listener;
@@ -15,8 +16,30 @@ pub struct Context {
     pub quiet: bool,
     /// Whether stdout is to have one document and nothing else.
     pub json: bool,
+    /// What the configuration file sets.
+    pub config: ConfigFile,
     /// What is still to be sent after the answer is printed.
     pub(crate) pending: Pending,
+}
+
+/// What a configuration file sets.
+#[derive(Debug, Clone, Default)]
+pub struct ConfigFile {
+    /// The file; `None`: there is none.
+    pub path: Option<PathBuf>,
+    /// Its settings, those of one command last.
+    pub settings: Vec<ConfigSetting>,
+}
+
+/// An option with another default.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigSetting {
+    /// The command that it is for; `None`: every command that has the option.
+    pub command: Option<String>,
+    /// The option without its dashes.
+    pub option: String,
+    /// One value; several for an option that can be repeated.
+    pub values: Vec<String>,
 }
 
 impl Context {
@@ -28,6 +51,7 @@ impl Context {
             progress,
             quiet: false,
             json: false,
+            config: ConfigFile::default(),
             pending: Pending::default(),
         }
     }

@@ -24,6 +24,11 @@ fn main() -> ExitCode {
     if let Command::Host { command } = &cli.command {
         return ExitCode::from(commands::on_host(command));
     }
+    if !cli.global.quiet {
+        for (old, new) in cli.renamed() {
+            report::renamed(&old, &new);
+        }
+    }
     let code = match cli.command.text() {
         Ok(None) => run(&cli),
         Ok(Some(text)) => u8::from(has_failed(io::stdout().write_all(&text))),
@@ -98,6 +103,7 @@ fn context(cli: &Cli, style: Style) -> Context {
     let mut context = Context::new(store, progress);
     context.quiet = global.quiet;
     context.json = style.form.is_json();
+    context.config = cli.config.clone();
     context
 }
 
@@ -111,6 +117,8 @@ fn style(global: &Global, is_plugin: bool) -> Style {
         verbose,
         ..
     } = global;
+    let columns = env::var("COLUMNS").ok();
+    let columns = columns.as_deref();
     Style {
         form: match output {
             form if form.is_json() => *form,
@@ -132,7 +140,9 @@ fn style(global: &Global, is_plugin: bool) -> Style {
         },
         headers: !no_headers,
         ascii: !report::is_utf8(["LC_ALL", "LC_CTYPE", "LANG"].map(|name| env::var(name).ok())),
-        width: report::width(env::var("COLUMNS").ok().as_deref()),
+        width: report::width(columns),
+        lines: report::terminal_width(io::stdout(), columns),
+        messages: report::terminal_width(io::stderr(), columns),
         now: jiff::Timestamp::now(),
     }
 }

@@ -5,25 +5,20 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use clap_complete::ArgValueCompleter;
 
 use super::candidates;
+use super::headings::EXPERT;
 use super::nic::NicArgs;
 use crate::gateways::targets::VerifyTarget;
 use crate::inventory::selectors;
 use crate::matching::Selection;
-use crate::model::{Bytes, ConflictProbe, IfName, ProbeRate};
-use crate::records::contest::CNI_CACHE;
-use crate::records::fallback::Fallback;
-use crate::records::prepare::{RecordSource, SurveyRequest};
+use crate::model::{Bytes, IfName};
 use crate::refusal::Refusal;
 use crate::runtime::{RuntimeConfig, Which};
 
-/// Headings of the help texts.
-const PODS: &str = "Pods";
-const RUNTIME: &str = "Container runtime";
-pub(super) const SOURCE: &str = "Restore source";
+/// The heading of the targets in the help.
 const TARGETS: &str = "Connectivity from inside the pods";
 
 /// How many generations are kept unless the user sets another number.
@@ -33,7 +28,7 @@ pub const DEFAULT_KEEP: NonZeroUsize = NonZeroUsize::new(5).unwrap();
 fn interval(text: &str) -> Result<Duration, String> {
     let interval = humantime::parse_duration(text).map_err(|error| error.to_string())?;
     if interval < Duration::from_secs(1) {
-        return Err("shorter than 1s".to_owned());
+        return Err("must be at least 1s".to_owned());
     }
     Ok(interval)
 }
@@ -41,14 +36,14 @@ fn interval(text: &str) -> Result<Duration, String> {
 /// The pods that a command is about.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Selectors {
-    /// Only these pods, by name, namespace/name, id or glob such as 'shop/*'
+    /// Only these pods: name, namespace/name, id or glob such as 'shop/*'
     #[arg(value_name = "POD", add = ArgValueCompleter::new(candidates::pods_or_files))]
     pub pods: Vec<OsString>,
-    /// Only these pods, like POD (repeatable)
-    #[arg(long, help_heading = PODS, value_name = "POD", add = ArgValueCompleter::new(candidates::pods))]
+    /// Same as POD; repeatable
+    #[arg(long, help_heading = EXPERT, hide_short_help = true, value_name = "POD", add = ArgValueCompleter::new(candidates::pods))]
     pub pod: Vec<OsString>,
-    /// Only the network namespaces with this path or glob (repeatable)
-    #[arg(long, help_heading = PODS, value_name = "PATH-OR-GLOB")]
+    /// Only the network namespaces with this path or glob; repeatable
+    #[arg(long, help_heading = EXPERT, hide_short_help = true, value_name = "PATH-OR-GLOB")]
     pub netns: Vec<OsString>,
 }
 
@@ -74,7 +69,7 @@ pub struct PodArgs {
     #[command(flatten)]
     pub selectors: Selectors,
     /// Use this generation of the checkpoints instead of the newest; `list --generations` prints the numbers
-    #[arg(long, value_name = "NUMBER", help_heading = PODS, add = ArgValueCompleter::new(candidates::generations))]
+    #[arg(long, value_name = "NUMBER", add = ArgValueCompleter::new(candidates::generations))]
     pub generation: Option<u64>,
 }
 
@@ -82,10 +77,10 @@ pub struct PodArgs {
 #[derive(Debug, Clone, Args)]
 pub struct Runtimes {
     /// Query this container runtime for pod names; auto: every runtime whose socket exists
-    #[arg(long, help_heading = RUNTIME, value_enum, value_name = "RUNTIME", env = "NETFIX_RUNTIME", hide_env_values = true, default_value_t = Which::Auto)]
+    #[arg(long, help_heading = EXPERT, hide_short_help = true, value_enum, value_name = "RUNTIME", env = "NETFIX_RUNTIME", hide_env_values = true, default_value_t = Which::Auto)]
     pub runtime: Which,
     /// The runtime's socket, if it is not at its usual path
-    #[arg(long, help_heading = RUNTIME, value_name = "unix:///PATH", env = "NETFIX_RUNTIME_ENDPOINT", hide_env_values = true, value_parser = endpoint)]
+    #[arg(long, help_heading = EXPERT, hide_short_help = true, value_name = "unix:///PATH", env = "NETFIX_RUNTIME_ENDPOINT", hide_env_values = true, value_parser = endpoint)]
     pub runtime_endpoint: Option<PathBuf>,
 }
 
@@ -107,76 +102,7 @@ fn endpoint(text: &str) -> Result<PathBuf, String> {
     if path.starts_with('/') {
         Ok(PathBuf::from(path))
     } else {
-        Err("not unix:///PATH".to_owned())
-    }
-}
-
-/// What a restore works from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum RestoreSource {
-    /// The checkpoints that netfix wrote or imported, and those of earlier generations.
-    Checkpoints,
-    /// The results that libcni cached when it created the pods.
-    CniCache,
-}
-
-/// What a restore works from, and the runtimes that it needs for that.
-#[derive(Debug, Clone, Args)]
-pub struct SourceArgs {
-    /// Restore from this source alone [default: the checkpoints; for a pod without a usable one those of an earlier
-    /// generation, then libcni's cache]
-    #[arg(long, help_heading = SOURCE, value_enum, value_name = "SOURCE")]
-    pub source: Option<RestoreSource>,
-    /// libcni's cache: for pods without a checkpoint, and to find out which of two pods an address belongs to
-    #[arg(long, help_heading = SOURCE, value_name = "DIR", default_value = CNI_CACHE)]
-    pub cni_cache_dir: PathBuf,
-    /// Which runtimes.
-    #[command(flatten)]
-    pub runtimes: Runtimes,
-}
-
-/// The pods of a restore, and their parent link where the checkpoint has none.
-#[derive(Debug, Clone, Args)]
-pub struct RestorePods {
-    /// Which pods.
-    #[command(flatten)]
-    pub pods: PodArgs,
-    /// The host link under pods whose checkpoint names none (`i40e_net_fix` format), such as eth0.3
-    #[arg(long, help_heading = PODS, value_name = "IFNAME")]
-    pub parent: Option<IfName>,
-    /// Restore also what daemons own, though they may have withdrawn it since the snapshot: routes of routing daemons, addresses
-    /// of keepalived, service addresses on the loopback device
-    #[arg(long, help_heading = SOURCE)]
-    pub with_daemons: bool,
-    /// Settings of NICs.
-    #[command(flatten)]
-    pub nic: NicArgs,
-}
-
-impl RestorePods {
-    /// The request for the engine.
-    pub(crate) fn request(&self, source: &SourceArgs) -> Result<SurveyRequest, Refusal> {
-        let generation = self.pods.generation;
-        let fallback = match (source.source, generation) {
-            (None, None) => Fallback::GenerationsAndCache,
-            (Some(RestoreSource::Checkpoints), None) => Fallback::Generations,
-            (_, Some(_)) | (Some(RestoreSource::CniCache), None) => Fallback::Nothing,
-        };
-        Ok(SurveyRequest {
-            selection: self.pods.selectors.selection()?,
-            source: match source.source {
-                None | Some(RestoreSource::Checkpoints) => RecordSource::Checkpoints { generation },
-                Some(RestoreSource::CniCache) => {
-                    RecordSource::CniCache(source.cni_cache_dir.clone())
-                }
-            },
-            fallback,
-            with_daemons: self.with_daemons,
-            nic: self.nic.nic_settings,
-            parent: self.parent.clone(),
-            runtimes: source.runtimes.config(),
-            cni_cache: source.cni_cache_dir.clone(),
-        })
+        Err("expected unix:///PATH".to_owned())
     }
 }
 
@@ -192,13 +118,13 @@ pub struct SnapshotArgs {
     /// Keep this many generations of the checkpoints, this one included
     #[arg(long, value_name = "COUNT", default_value_t = DEFAULT_KEEP)]
     pub keep: NonZeroUsize,
-    /// Give up what this pod or the host has lost: the present state is recorded as the good one. May be repeated
+    /// Give up what this pod or the host has lost: record the present state as the good one; repeatable
     #[arg(long, value_name = "[NAMESPACE/]NAME|host", conflicts_with = "every", add = ArgValueCompleter::new(candidates::accepted))]
     pub accept: Vec<OsString>,
     /// While a window runs that is younger than this, take no snapshot and exit with 0: for timers and cron
-    #[arg(long, value_name = "DURATION", conflicts_with = "accept", value_parser = humantime::parse_duration)]
+    #[arg(long, help_heading = EXPERT, hide_short_help = true, value_name = "DURATION", conflicts_with = "accept", value_parser = humantime::parse_duration)]
     pub skip_in_window: Option<Duration>,
-    /// Take a snapshot again and again, at this interval, until a signal: for a container, where no timer runs netfix
+    /// Repeat at this interval until SIGTERM: for containers, which have no systemd timer
     #[arg(long, value_name = "DURATION", value_parser = interval)]
     pub every: Option<Duration>,
 }
@@ -231,96 +157,13 @@ pub struct DiffArgs {
     pub runtimes: Runtimes,
 }
 
-/// The restore to plan.
-#[derive(Debug, Args)]
-pub struct PlanArgs {
-    /// Which pods.
-    #[command(flatten)]
-    pub target: RestorePods,
-    /// Where from.
-    #[command(flatten)]
-    pub source: SourceArgs,
-    /// Exit with code 3 if there is anything to do
-    #[arg(long)]
-    pub exit_code: bool,
-}
-
-/// How fast a restore probes and announces.
-#[derive(Debug, Clone, Copy, Args)]
-pub struct RateArgs {
-    /// Send at most this many probes and announcements in a second, such as 15 for a switch with dynamic ARP inspection; without it
-    /// netfix sends them at once
-    #[arg(
-        long,
-        value_name = "NUMBER",
-        env = "NETFIX_PROBE_RATE",
-        hide_env_values = true
-    )]
-    pub probe_rate: Option<ProbeRate>,
-}
-
-/// The probe before an address is added.
-#[derive(Debug, Clone, Copy, Args)]
-pub struct ProbeArgs {
-    /// Before an address is added, probe whether another machine has it
-    #[arg(long, value_enum, value_name = "HOW", default_value_t)]
-    pub conflict_probe: ConflictProbe,
-    /// The same as `--conflict-probe off`
-    #[arg(long, hide = true, conflicts_with = "conflict_probe")]
-    pub no_conflict_probe: bool,
-    /// The rate.
-    #[command(flatten)]
-    pub rate: RateArgs,
-}
-
-impl ProbeArgs {
-    /// What both options mean.
-    #[must_use]
-    pub fn mode(self) -> ConflictProbe {
-        if self.no_conflict_probe {
-            ConflictProbe::Off
-        } else {
-            self.conflict_probe
-        }
-    }
-}
-
-/// A restore.
-#[derive(Debug, Args)]
-pub struct RestoreArgs {
-    /// Which pods.
-    #[command(flatten)]
-    pub target: RestorePods,
-    /// Where from.
-    #[command(flatten)]
-    pub source: SourceArgs,
-    /// Wait this long for the NIC and its carrier, such as 60s or 2m
-    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = humantime::parse_duration)]
-    pub wait: Duration,
-    /// Wait this long for the network manager that owns a missing host link to bring it back, then recreate it
-    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
-    pub manager_grace: Duration,
-    /// Work this long on one pod, then restore all others before the rest of it
-    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
-    pub pod_budget: Duration,
-    /// The probe.
-    #[command(flatten)]
-    pub probe: ProbeArgs,
-    /// After the restore, watch the links this long, restore what is lost again, and observe everything a last time
-    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = humantime::parse_duration)]
-    pub settle: Duration,
-    /// Print the steps and change nothing, like `plan`
-    #[arg(long)]
-    pub dry_run: bool,
-}
-
 /// What each pod has to reach beyond its gateways.
 #[derive(Debug, Clone, Args)]
 pub struct TargetArgs {
-    /// From inside each pod, ping this address, or this name as the pod resolves it; can be repeated
+    /// From inside each pod, ping this address, or this name as the pod resolves it; repeatable
     #[arg(long, help_heading = TARGETS, value_name = "HOST", value_parser = VerifyTarget::ping)]
     pub ping: Vec<VerifyTarget>,
-    /// From inside each pod, connect by TCP, such as to db.shop.svc:5432; can be repeated
+    /// From inside each pod, connect by TCP, such as to db.shop.svc:5432; repeatable
     #[arg(long, help_heading = TARGETS, value_name = "HOST:PORT", value_parser = VerifyTarget::tcp)]
     pub tcp: Vec<VerifyTarget>,
 }
@@ -343,8 +186,8 @@ pub struct VerifyArgs {
     #[command(flatten)]
     pub targets: TargetArgs,
     /// Wait this long for all answers
-    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
-    pub timeout: Duration,
+    #[arg(long, alias = "timeout", value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
+    pub answer_wait: Duration,
 }
 
 /// What to check.
@@ -356,17 +199,18 @@ pub struct CheckArgs {
     /// Which runtimes.
     #[command(flatten)]
     pub runtimes: Runtimes,
-    /// Only this NIC of the host may be lost: leave out the pods on NICs of other drivers. Can be given several times.
-    /// Default: the NICs under the pods
-    #[arg(long = "device", value_name = "IFNAME")]
-    pub devices: Vec<IfName>,
-    /// Warn if the last snapshot that confirmed a checkpoint is older than this
-    #[arg(long, value_name = "DURATION", default_value = "26h", value_parser = humantime::parse_duration)]
+    /// Check only the pods on this NIC of the host and on NICs with the same driver; repeatable
+    ///
+    /// Default: the NICs under the pods.
+    #[arg(long = "nic", alias = "device", value_name = "IFNAME")]
+    pub nics: Vec<IfName>,
+    /// Warn if the last snapshot that confirmed a checkpoint is older than this; netfix-snapshot.timer runs once an hour
+    #[arg(long, value_name = "DURATION", default_value = "3h", value_parser = humantime::parse_duration)]
     pub max_age: Duration,
-    /// This long after the last snapshot of all pods, a pod or a part of one that is in no checkpoint is no warning
-    #[arg(long, value_name = "DURATION", default_value = "2h", value_parser = humantime::parse_duration)]
+    /// A pod or a part of one without a checkpoint is no warning until this long after the last snapshot of all pods
+    #[arg(long, help_heading = EXPERT, hide_short_help = true, value_name = "DURATION", default_value = "2h", value_parser = humantime::parse_duration)]
     pub max_new: Duration,
-    /// Rehearse the restore: build every pod a second time from its checkpoint, in a namespace that nobody can reach, and compare
+    /// Rehearse the restore: build a copy of every pod from its checkpoint in an unreachable namespace, and compare
     #[arg(long)]
     pub rehearse: bool,
     /// Print one status line with performance data, as monitoring plugins do
@@ -375,11 +219,11 @@ pub struct CheckArgs {
     /// Write Prometheus metrics to this file too; the file is replaced atomically
     #[arg(long, value_name = "FILE")]
     pub textfile: Option<PathBuf>,
-    /// Check again and again, at this interval, until a signal: for a container, where no timer runs netfix
+    /// Repeat at this interval until SIGTERM: for containers, which have no systemd timer
     #[arg(long, value_name = "DURATION", value_parser = interval, conflicts_with_all = ["nagios", "merge"])]
     pub every: Option<Duration>,
     /// Do not check: merge the documents that `check -o json` printed on many nodes; `-` is stdin
-    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["devices", "nagios", "pod", "pods", "netns", "textfile"])]
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["nics", "nagios", "pod", "pods", "netns", "textfile"])]
     pub merge: Vec<PathBuf>,
     /// Write the merged documents to this file too, as one self-contained HTML page
     #[arg(long, value_name = "FILE", requires = "merge")]

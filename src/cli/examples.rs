@@ -4,7 +4,7 @@ pub(super) const NETFIX: &str = "\
 EXAMPLES
   netfix upgrade -- sh upgrade.sh   a driver upgrade, with snapshot, pause and restore around it
   netfix snapshot; netfix check     from cron
-  netfix restore --wait 60s         after an unplanned loss
+  netfix restore                    after an unplanned loss
   netfix verify                     do the host and every pod reach their gateways?
 
 EXIT CODES
@@ -52,9 +52,9 @@ EXAMPLES
 
 pub(super) const RESTORE: &str = "\
 EXAMPLES
-  netfix restore                restore all pods
-  netfix restore --wait 60s     wait for the NIC first
-  netfix restore --settle 30s   restore what is lost again within 30 s after the restore
+  netfix restore                restore all pods; if a NIC is missing, wait up to 60 s for it
+  netfix restore --nic-wait 5m  wait longer, and for its carrier
+  netfix restore --watch 30s    restore what is lost again within 30 s after the restore
   netfix restore shop/web-0 -v  restore one pod and print each step
   netfix restore --conflict-probe off   do not probe whether another machine has an address";
 
@@ -82,11 +82,10 @@ EXAMPLES
 
 pub(super) const UPGRADE: &str = "\
 EXAMPLES
-  netfix upgrade --dry-run -- sh upgrade.sh   would the window begin? print its phases and pods
+  netfix upgrade --dry-run -- sh upgrade.sh   show what would happen, without changing anything
   netfix upgrade -- sh upgrade.sh             run the window
-  netfix upgrade --hold --deadline 30m -- sh upgrade.sh
-  netfix upgrade --rollback 'sh old-driver.sh' --max-lost 2 -- sh upgrade.sh
-  netfix upgrade --yes --detach --driver-version i40e=2.28.7 -- sh upgrade.sh   from an engine; then: netfix wait";
+  netfix upgrade --rollback 'sh old-driver.sh' -- sh upgrade.sh
+  netfix upgrade --yes --detach --driver-version i40e=2.28.7 -- sh upgrade.sh   from automation; then: netfix wait";
 
 pub(super) const STATUS: &str = "\
 EXAMPLES

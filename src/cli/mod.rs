@@ -3,9 +3,14 @@
 mod args;
 mod candidates;
 pub mod complete;
+mod config;
 mod examples;
+mod groups;
+mod headings;
 mod nic;
 mod pages;
+mod renamed;
+mod restore;
 mod traits;
 mod window;
 
@@ -19,20 +24,25 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::ArgValueCompleter;
 
+use crate::context::ConfigFile;
 use crate::report::{self, Form, Verb};
 
 use candidates::{DEFAULT_STATE_DIR, STATE_DIR};
+use config::CONFIG;
 
 pub use args::{
-    CheckArgs, DEFAULT_KEEP, DiffArgs, ImportArgs, PlanArgs, PodArgs, ProbeArgs, RateArgs,
-    RestoreArgs, RestorePods, RestoreSource, Runtimes, Selectors, ShowArgs, SnapshotArgs,
-    SourceArgs, TargetArgs, VerifyArgs,
+    CheckArgs, DEFAULT_KEEP, DiffArgs, ImportArgs, PodArgs, Runtimes, Selectors, ShowArgs,
+    SnapshotArgs, TargetArgs, VerifyArgs,
 };
 pub use nic::NicArgs;
 pub use pages::{Page, page};
+pub(crate) use restore::NIC_WAIT;
+pub use restore::{
+    PlanArgs, ProbeArgs, RateArgs, RestoreArgs, RestorePods, RestoreSource, SourceArgs,
+};
 pub use window::{HoldArgs, ReportArgs, UpgradeArgs, WaitArgs};
 
 /// Saves every pod's network before a NIC driver upgrade and restores it after
@@ -44,7 +54,7 @@ pub use window::{HoldArgs, ReportArgs, UpgradeArgs, WaitArgs};
 /// command can be repeated at any time.
 #[derive(Debug, Parser)]
 #[command(name = "netfix", version = env!("NETFIX_VERSION"), verbatim_doc_comment, max_term_width = 110, arg_required_else_help = true,
-    after_help = examples::NETFIX)]
+    help_template = groups::template(), after_help = examples::NETFIX)]
 pub struct Cli {
     /// Options of every command.
     #[command(flatten)]
@@ -52,6 +62,9 @@ pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+    /// What the configuration file sets.
+    #[arg(skip)]
+    pub config: ConfigFile,
 }
 
 /// Headings of the help texts.
@@ -61,29 +74,36 @@ const GLOBAL: &str = "Global options";
 #[derive(Debug, Args)]
 pub struct Global {
     /// Directory of the checkpoints and the node's state
-    #[arg(long, global = true, help_heading = GLOBAL, env = STATE_DIR, hide_env_values = true,
+    #[arg(long, global = true, help_heading = GLOBAL, hide_short_help = true, env = STATE_DIR, hide_env_values = true,
         value_name = "DIR",
         default_value = DEFAULT_STATE_DIR
     )]
     pub state_dir: PathBuf,
+    /// Read other defaults of options from this file; none: from no file [default: /etc/netfix/config.toml]
+    #[arg(long, global = true, help_heading = GLOBAL, hide_short_help = true, env = CONFIG, hide_env_values = true,
+        value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub config: Option<OsString>,
+    /// Continue without a configuration file that cannot be used: for the deadline.
+    #[arg(long, global = true, hide = true)]
+    pub config_optional: bool,
     /// Output format
     #[arg(short, long, global = true, help_heading = GLOBAL, value_enum, value_name = "FORMAT", default_value_t = Form::Human)]
     pub output: Form,
-    /// Print the rows of tables only, for scripts
-    #[arg(long, global = true, help_heading = GLOBAL)]
+    /// Print tables without headers, for scripts
+    #[arg(long, global = true, help_heading = GLOBAL, hide_short_help = true)]
     pub no_headers: bool,
     /// Print errors only
-    #[arg(short, long, global = true, help_heading = GLOBAL, conflicts_with = "verbose")]
+    #[arg(short, long, global = true, help_heading = GLOBAL, hide_short_help = true, conflicts_with = "verbose")]
     pub quiet: bool,
     /// Print every step, pod and problem; -vv: every netlink message too
     #[arg(short, long, global = true, help_heading = GLOBAL, action = clap::ArgAction::Count)]
     pub verbose: u8,
     /// Wait this long for the lock of another netfix; 0s: exit with code 4 at once
-    #[arg(long, global = true, help_heading = GLOBAL, value_name = "DURATION", default_value = "0s",
+    #[arg(long, global = true, help_heading = GLOBAL, hide_short_help = true, value_name = "DURATION", default_value = "0s",
         value_parser = humantime::parse_duration)]
     pub lock_wait: Duration,
     /// Colors in human output; auto: on a terminal, unless `NO_COLOR` is set
-    #[arg(long, global = true, help_heading = GLOBAL, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
+    #[arg(long, global = true, help_heading = GLOBAL, hide_short_help = true, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
     pub color: Color,
 }
 
@@ -108,6 +128,7 @@ impl Cli {
             process::exit(2);
         }
         let cli = Self::try_parse().unwrap_or_else(|error| refuse(&error));
+        let cli = cli.configured();
         if cli.global.output == Form::Name && !cli.command.lists_pods() {
             let message = format!(
                 "netfix {} lists no pods: `-o name` cannot be used",
@@ -121,6 +142,40 @@ impl Cli {
             refuse(&Self::command().error(ErrorKind::ArgumentConflict, message));
         }
         cli
+    }
+
+    /// The command line with the defaults of the configuration file, if the command observes the machine.
+    fn configured(self) -> Self {
+        if self.command.verb().is_none() {
+            return self;
+        }
+        let config = match config::load(self.global.config.as_ref(), &Self::command()) {
+            Ok(config) => config,
+            Err(error) if self.global.config_optional => {
+                report::config_unused(&error);
+                ConfigFile::default()
+            }
+            Err(error) => refuse(&Self::command().error(ErrorKind::ValueValidation, error)),
+        };
+        let parsed = config::applied(&config, Self::command()).try_get_matches();
+        let cli = parsed.and_then(|matches| Self::from_arg_matches(&matches));
+        Self {
+            config,
+            ..cli.unwrap_or_else(|error| refuse(&error))
+        }
+    }
+
+    /// The options of this process's command line that have a new name, each with that.
+    #[must_use]
+    pub fn renamed(&self) -> Vec<(String, String)> {
+        match &self.command {
+            // The netfix that started this one has told.
+            Command::Upgrade(args) if args.needed => Vec::new(),
+            command => {
+                let words = env::args_os().skip(1);
+                renamed::found(&Self::command(), command.name(), words)
+            }
+        }
     }
 }
 
@@ -139,12 +194,12 @@ fn refuse(error: &clap::Error) -> ! {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Save the network state of the host and one checkpoint for every pod
+    /// Save the network state of the host and of every pod
     ///
-    /// Every network namespace with a process or a mount is a pod, except the host's and PID 1's. If a pod or the host
-    /// has lost its network, or a part of it such as the default route, the good state is kept and the loss is reported,
-    /// until a restore brings it back or --accept gives it up. The checkpoint of a pod that is gone is moved to the
-    /// previous generation.
+    /// Each pod gets one checkpoint. Every network namespace with a process or a mount is a pod, except the host's and
+    /// PID 1's. If a pod or the host has lost its network, or a part of it such as the default route, the good state is
+    /// kept and the loss is reported, until a restore brings it back or --accept gives it up. The checkpoint of a pod
+    /// that is gone is moved to the previous generation.
     #[command(after_help = examples::SNAPSHOT)]
     Snapshot(SnapshotArgs),
     /// List the stored checkpoints
@@ -157,32 +212,36 @@ pub enum Command {
         #[arg(long, conflicts_with_all = ["generation", "netns", "pod", "pods"])]
         generations: bool,
     },
-    /// Show everything that is stored about one pod, and its state now
+    /// Show everything stored about one pod, and its current state
     #[command(after_help = examples::SHOW)]
     Show(ShowArgs),
-    /// Compare the checkpoints with the kernel; exit code 3: something is missing
+    /// Compare the checkpoints with the kernel
+    ///
+    /// Exits with 3 if anything is missing or differs.
     #[command(after_help = examples::DIFF)]
     Diff(DiffArgs),
     /// Print the steps of a restore; change nothing
     #[command(after_help = examples::PLAN)]
     Plan(PlanArgs),
-    /// Restore what is missing: host links, then every pod's interfaces, addresses, routes, settings
+    /// Restore what is missing: host links, then every pod's network
     ///
+    /// A pod's network is its interfaces, addresses, routes and settings. If a recorded NIC is missing, netfix waits for it first.
     /// netfix compares the checkpoints with the kernel and restores only the difference. It does not touch what is
     /// correct. It reports "restored" only after it has read the state back from the kernel.
     #[command(after_help = examples::RESTORE)]
     Restore(RestoreArgs),
-    /// Check from inside every pod, and from the host, that packets get to the gateways and beyond
+    /// Check that the host and every pod reach their gateways
     ///
+    /// netfix checks from inside every pod, and with --ping and --tcp also what is beyond the gateways.
     /// The kernel must have an address to send from and routes that refuse no packet, and the gateway must answer: to ARP or
     /// neighbour discovery, or to a ping.
     #[command(after_help = examples::VERIFY)]
     Verify(VerifyArgs),
-    /// Check whether every running pod could be restored now, for cron and monitoring
+    /// Check whether a restore would work now, for cron and monitoring
     ///
-    /// Every running pod needs a valid and fresh checkpoint that matches the kernel, and may have no object that a restore
-    /// could not bring back. The container runtime, the NIC, the state directory, the kernel and netfix's capabilities must
-    /// allow a restore. netfix prints one line a finding.
+    /// Every running pod needs a valid and fresh checkpoint that matches the kernel, and must not have any object that netfix
+    /// cannot restore. The container runtime, the NIC, the state directory, the kernel and netfix's capabilities must
+    /// allow a restore. netfix prints one line per finding.
     ///
     /// Exit codes: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.
     #[command(after_help = examples::CHECK)]
@@ -213,7 +272,9 @@ pub enum Command {
         #[command(flatten)]
         runtimes: Runtimes,
     },
-    /// Run a driver upgrade as one window: check, snapshot, pause, COMMAND, restore, verify, resume, proof
+    /// Run a driver upgrade and restore the pods, as one window
+    ///
+    /// The phases: check, snapshot, pause, COMMAND, restore, verify, resume, rebuild check.
     ///
     /// netfix stops kubelet with a deadline and runs COMMAND, such as the driver's upgrade script. When COMMAND ends,
     /// with any exit code, netfix restores the pods, probes their gateways, starts kubelet and checks that no pod was
@@ -229,9 +290,10 @@ pub enum Command {
     /// needs attention, whatever COMMAND returned.
     #[command(after_help = examples::UPGRADE)]
     Upgrade(Box<UpgradeArgs>),
-    /// Show which pods have no network, the NIC under them, the last snapshot, the lock and the open and last window
+    /// Show which pods have no network, the last snapshot, the window
     ///
-    /// Changes nothing and needs no lock. A part that cannot be read is `-` with the reason, and the exit code is 1.
+    /// Also the NIC under the pods, the lock and the last window. Changes nothing and needs no lock. A part that cannot
+    /// be read is `-` with the reason, and the exit code is 1.
     #[command(after_help = examples::STATUS)]
     Status {
         /// Print the log of the open window until it is closed; the exit code is the window's
@@ -243,20 +305,20 @@ pub enum Command {
     },
     /// Wait for the end of a window; the exit code is the window's
     ///
-    /// For an engine that ran `netfix upgrade --detach`, from any login: the window does not need the process that waits.
+    /// For automation that used `netfix upgrade --detach`. Killing `netfix wait` does not affect the window.
     ///
     /// Exit codes: those of the window; 124 when --timeout passes first.
     #[command(after_help = examples::WAIT)]
     Wait(WaitArgs),
-    /// Run a command on the host of this container: in the namespaces of process 1
+    /// Run a command on the host, from inside a container
     ///
-    /// For a privileged container with the host's process ids: its image needs no nsenter(1) and no shell, COMMAND is a
-    /// program of the host. It does not outlive the container; a window of `netfix upgrade` does.
+    /// For a privileged container with hostPID: COMMAND, a program on the host, runs in the namespaces of process 1. The image
+    /// needs neither nsenter(1) nor a shell. COMMAND does not outlive the container; a window of `netfix upgrade` does.
     ///
     /// Exit codes: that of COMMAND; 4 refused; 126 COMMAND cannot be started, 127 it does not exist.
     #[command(after_help = examples::HOST)]
     Host {
-        /// A program of the host and its arguments
+        /// A program on the host and its arguments
         #[arg(
             value_name = "COMMAND",
             required = true,
@@ -265,9 +327,10 @@ pub enum Command {
         )]
         command: Vec<OsString>,
     },
-    /// Report a maintenance window: phases, kubelet's pause, every pod before and after, its outage
+    /// Report a window: phases, kubelet's pause, each pod's outage
     ///
-    /// `upgrade` and `pause` leave a record; the last 50 are kept. The open window is reported too.
+    /// Every pod is listed as it was before and after. `upgrade` and `pause` leave a record; the last 50 are kept. The
+    /// open window is reported too.
     #[command(after_help = examples::REPORT)]
     Report(ReportArgs),
     /// Import the checkpoints of `i40e_net_fix` from a directory
@@ -283,7 +346,7 @@ pub enum Command {
         #[arg(long, value_name = "COUNT", default_value_t = DEFAULT_KEEP)]
         keep: NonZeroUsize,
     },
-    /// Explain the code of a problem: what it means, what netfix did, what to do
+    /// Explain the code of a problem: what it means and what to do
     ///
     /// Without CODE: list all codes.
     #[command(after_help = examples::EXPLAIN)]
@@ -292,7 +355,7 @@ pub enum Command {
         #[arg(value_parser = PossibleValuesParser::new(report::codes()), hide_possible_values = true)]
         code: Option<String>,
     },
-    /// Print the JSON Schema of the documents of `-o json`
+    /// Print the JSON Schema of the `-o json` output
     #[command(after_help = examples::SCHEMA)]
     Schema {
         /// The document of this command only

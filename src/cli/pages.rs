@@ -135,7 +135,7 @@ const EXIT_STATUS: &[(&str, &str)] = &[
         "0  kubelet runs, or no window was open\n\
             1  kubelet cannot be started\n\
             4  refused: COMMAND still runs or pods have lost their network (not with --force), the lock is held, not root\n\
-            5  a pod lacks something, went for no known reason, was rebuilt or does not reach a gateway as before",
+            5  a pod is incomplete, went for no known reason, was rebuilt or does not reach a gateway as before",
     ),
     (
         "upgrade",
@@ -228,6 +228,8 @@ fn files(name: Option<&str>) -> Vec<String> {
     const WINDOW: &str =
         "/var/lib/netfix/window.json, windows  the open window; records and logs of closed ones";
     const UNITS: &str = "/etc/default/netfix  options of netfix-snapshot.service, netfix-check.service and netfix-rehearsal.service";
+    const CONFIG: &str =
+        "/etc/netfix/config.toml  other defaults of options; --config names another file";
     const LOCK: &str = "/var/lib/netfix/lock  held by the command that changes the node";
     const CACHE: &str = "/var/lib/cni  libcni's cache; --cni-cache-dir sets another one";
     const MASK: &str =
@@ -258,9 +260,10 @@ fn files(name: Option<&str>) -> Vec<String> {
         name,
         Some("completions" | "explain" | "host" | "man" | "schema")
     );
-    has_state
-        .then_some(STATE)
-        .into_iter()
+    let common: &[&str] = if has_state { &[STATE, CONFIG] } else { &[] };
+    common
+        .iter()
+        .copied()
         .chain(own.iter().copied())
         .map(str::to_owned)
         .collect()

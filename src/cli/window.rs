@@ -8,9 +8,11 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueHint};
 use clap_complete::ArgValueCompleter;
 
-use super::args::{DEFAULT_KEEP, ProbeArgs, Runtimes, Selectors, TargetArgs};
+use super::args::{DEFAULT_KEEP, Runtimes, Selectors, TargetArgs};
 use super::candidates;
+use super::headings::EXPERT;
 use super::nic::NicArgs;
+use super::restore::ProbeArgs;
 use crate::model::IfName;
 use crate::upgrade::condition::DriverVersion;
 
@@ -19,16 +21,16 @@ const KUBELET: &str = "kubelet";
 const TIMEOUTS: &str = "Timeouts";
 const ROLLBACK: &str = "Rollback";
 const CONDITIONS: &str = "Already done";
-const HOOKS: &str = "Commands around the window, with NETFIX_WINDOW and NETFIX_VERDICT";
+const HOOKS: &str = "Hooks (with NETFIX_WINDOW and NETFIX_VERDICT)";
 
 /// The unit that is paused, and for how long.
 #[derive(Debug, Clone, Args)]
 pub struct HoldArgs {
     /// kubelet's unit; default: the running one of kubelet, k3s, k3s-agent, rke2-server, rke2-agent,
     /// snap.microk8s.daemon-kubelite, k0sworker, k0scontroller
-    #[arg(long, help_heading = KUBELET, value_name = "UNIT")]
+    #[arg(long, help_heading = EXPERT, hide_short_help = true, value_name = "UNIT")]
     pub unit: Option<String>,
-    /// systemd starts the unit again after this time, even if netfix is gone
+    /// systemd starts kubelet again after this time, even if netfix is gone
     #[arg(long, help_heading = KUBELET, value_name = "DURATION", default_value = "10m", value_parser = deadline)]
     pub deadline: Duration,
 }
@@ -61,12 +63,12 @@ fn size(text: &str) -> Result<u64, String> {
         "K" | "KiB" => 10,
         "M" | "MiB" => 20,
         "G" | "GiB" => 30,
-        _ => return Err("a number, with K, M or G behind it".to_owned()),
+        _ => return Err("expected a number, optionally with K, M or G".to_owned()),
     };
     let number: u64 = digits.parse().map_err(|error| format!("{error}"))?;
     match number.checked_mul(1 << shift) {
         Some(size @ LEAST..=MOST) => Ok(size),
-        _ => Err("at least 64K, at most 1G".to_owned()),
+        _ => Err("must be at least 64K and at most 1G".to_owned()),
     }
 }
 
@@ -80,32 +82,37 @@ pub struct UpgradeArgs {
     /// The runtimes that name the pods and show whether one was rebuilt.
     #[command(flatten)]
     pub runtimes: Runtimes,
-    /// COMMAND reloads only the driver of this NIC of the host: leave out the pods on NICs of other drivers. Can be given several
-    /// times. Default: the NICs under the pods
-    #[arg(long = "device", value_name = "IFNAME")]
-    pub devices: Vec<IfName>,
+    /// COMMAND reloads only this NIC's driver: ignore pods on other drivers; repeatable
+    ///
+    /// Pods on this NIC, and on NICs with the same driver, are at risk. Default: the NICs under the pods.
+    #[arg(long = "nic", alias = "device", value_name = "IFNAME")]
+    pub nics: Vec<IfName>,
     /// What is paused.
     #[command(flatten)]
     pub hold: HoldArgs,
-    /// Do not pause kubelet; one that runs may rebuild pods while they have no network
-    #[arg(long, help_heading = KUBELET, conflicts_with_all = ["unit", "keep_paused"])]
+    /// Do not pause kubelet; a running kubelet may rebuild pods while they have no network
+    #[arg(long, help_heading = EXPERT, hide_short_help = true, conflicts_with_all = ["unit", "keep_paused"])]
     pub no_pause: bool,
     /// What the pods have to reach.
     #[command(flatten)]
     pub targets: TargetArgs,
-    /// End COMMAND after this time, then restore the pods; the rollback too. Must be shorter than --deadline. Default: what the
-    /// deadline leaves before the restore: --deadline less --wait (twice with --rollback), --manager-grace and 60s, but at
-    /// least half of --deadline
+    /// End COMMAND after this time, then restore the pods; less than --deadline
+    ///
+    /// The rollback has the same limit. Default: what the deadline leaves before the restore: --deadline less --nic-wait (twice
+    /// with --rollback), --manager-wait and 60s, but at least half of --deadline.
     #[arg(long, help_heading = TIMEOUTS, value_name = "DURATION", value_parser = at_least_a_second)]
     pub command_timeout: Option<Duration>,
-    /// After COMMAND, wait this long for the NIC and its carrier
-    #[arg(long, help_heading = TIMEOUTS, value_name = "DURATION", default_value = "60s", value_parser = humantime::parse_duration)]
-    pub wait: Duration,
+    /// After COMMAND, wait this long for a missing NIC and its carrier
+    #[arg(long, alias = "wait", help_heading = TIMEOUTS, value_name = "DURATION", default_value = "60s",
+        value_parser = humantime::parse_duration)]
+    pub nic_wait: Duration,
     /// Wait this long for the network manager that owns a missing host link to bring it back, then recreate it
-    #[arg(long, help_heading = TIMEOUTS, value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
-    pub manager_grace: Duration,
-    /// Work this long on one pod, then restore all others before the rest of it
-    #[arg(long, help_heading = TIMEOUTS, value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
+    #[arg(long, alias = "manager-grace", help_heading = EXPERT, hide_short_help = true, value_name = "DURATION",
+        default_value = "5s", value_parser = humantime::parse_duration)]
+    pub manager_wait: Duration,
+    /// Time budget per pod; a pod that needs more is finished after all others
+    #[arg(long, help_heading = EXPERT, hide_short_help = true, value_name = "DURATION", default_value = "5s",
+        value_parser = humantime::parse_duration)]
     pub pod_budget: Duration,
     /// Settings of NICs.
     #[command(flatten)]
@@ -114,56 +121,65 @@ pub struct UpgradeArgs {
     #[command(flatten)]
     pub probe: ProbeArgs,
     /// Wait this long for the answers of the gateways
-    #[arg(long, help_heading = TIMEOUTS, value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
-    pub timeout: Duration,
-    /// After kubelet's start, watch this long whether a pod is rebuilt
-    #[arg(long, help_heading = TIMEOUTS, value_name = "DURATION", default_value = "30s", value_parser = humantime::parse_duration)]
-    pub settle: Duration,
+    #[arg(long, alias = "timeout", help_heading = EXPERT, hide_short_help = true, value_name = "DURATION",
+        default_value = "5s", value_parser = humantime::parse_duration)]
+    pub answer_wait: Duration,
+    /// After kubelet has started, watch this long for lost links and rebuilt pods
+    #[arg(long, alias = "settle", help_heading = EXPERT, hide_short_help = true, value_name = "DURATION",
+        default_value = "30s", value_parser = humantime::parse_duration)]
+    pub watch: Duration,
     /// Keep this many generations of the checkpoints
-    #[arg(long, value_name = "COUNT", default_value_t = DEFAULT_KEEP)]
+    #[arg(long, help_heading = EXPERT, hide_short_help = true, value_name = "COUNT", default_value_t = DEFAULT_KEEP)]
     pub keep: NonZeroUsize,
-    /// Keep this much of the window's log and COMMAND's output, head and tail, such as 512K or 50M
-    #[arg(long, value_name = "SIZE", default_value = "10M", value_parser = size)]
+    /// Size limit of the window's log with COMMAND's output, such as 512K or 50M; beginning and end are kept
+    #[arg(long, help_heading = EXPERT, hide_short_help = true, value_name = "SIZE", default_value = "10M", value_parser = size)]
     pub log_limit: u64,
     /// Do not ask for confirmation
     #[arg(short, long)]
     pub yes: bool,
     /// Run in this shell instead of as a systemd unit
-    #[arg(long)]
+    #[arg(long, help_heading = EXPERT, hide_short_help = true)]
     pub foreground: bool,
     /// If a pod is not restored, keep kubelet paused until `netfix resume` or the deadline
-    #[arg(long = "hold")]
+    #[arg(long, alias = "hold", help_heading = EXPERT, hide_short_help = true)]
     pub keep_paused: bool,
-    /// Restore pods that have lost their network already too, instead of refusing the window
+    /// Also restore pods that have already lost their network, instead of refusing
     #[arg(long)]
     pub repair: bool,
-    /// Continue even if some pods cannot be restored, are lost already, or are at risk and not selected
+    /// Continue even if some pods cannot be restored or are not selected
+    ///
+    /// That is: pods that netfix cannot restore, that have already lost their network, or that are at risk and not selected.
     #[arg(long)]
     pub force: bool,
     /// Do not rehearse the restore in a twin of the node before COMMAND
-    #[arg(long)]
+    #[arg(long, help_heading = EXPERT, hide_short_help = true)]
     pub no_rehearsal: bool,
-    /// Run this once, with `sh -c`, if the NIC or its carrier is not back within --wait, or too many pods are lost after the
-    /// restore; then restore again
+    /// Run with `sh -c` if the NIC does not come back or too many pods stay lost; then restore again
+    ///
+    /// It runs once: if the NIC or its carrier is not back within --nic-wait, or more than --max-lost pods are lost after the
+    /// restore.
     #[arg(long, help_heading = ROLLBACK, value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
     pub rollback: Option<String>,
     /// Accept this many lost pods without a rollback
-    #[arg(long, help_heading = ROLLBACK, value_name = "COUNT", default_value_t = 0, requires = "rollback")]
+    #[arg(long, help_heading = EXPERT, hide_short_help = true, value_name = "COUNT", default_value_t = 0, requires = "rollback")]
     pub max_lost: usize,
-    /// Run as a systemd unit, print the window's id once the window is open, and return; `netfix wait` waits for its end
+    /// Return once the window is open, and print its id; `netfix wait` waits for its end
+    ///
+    /// The window runs as a systemd unit.
     #[arg(long, conflicts_with_all = ["foreground", "dry_run"])]
     pub detach: bool,
-    /// Run this with `sh -c` first. If it succeeds, the upgrade is already done: exit code 0, no window
-    #[arg(long, help_heading = CONDITIONS, value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
+    /// Run with `sh -c` first. If it succeeds, the upgrade is already done: exit code 0, no window
+    #[arg(long, help_heading = EXPERT, hide_short_help = true, value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
     pub unless: Option<String>,
-    /// Already done if this driver runs in this version. After COMMAND it must; can be repeated
+    /// Skip the window if DRIVER runs VERSION; fail if it does not after COMMAND; repeatable
     #[arg(long = "driver-version", help_heading = CONDITIONS, value_name = "DRIVER=VERSION")]
     pub drivers: Vec<DriverVersion>,
-    /// Run this with `sh -c` after the check and the snapshot, before kubelet is paused. If it fails, the window ends with exit
-    /// code 4
+    /// Run with `sh -c` before kubelet is paused; if it fails, the window ends with exit code 4
+    ///
+    /// It runs after the check and the snapshot.
     #[arg(long, help_heading = HOOKS, value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
     pub before: Option<String>,
-    /// Run this with `sh -c` when kubelet runs again and all is observed; its failure is a warning
+    /// Run with `sh -c` at the end of the window; a failure is only a warning
     #[arg(long, help_heading = HOOKS, value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
     pub after: Option<String>,
     /// Do not evaluate the conditions: the netfix that started this one has.
@@ -172,7 +188,7 @@ pub struct UpgradeArgs {
     /// Do not copy the log to stderr.
     #[arg(long, hide = true)]
     pub no_echo: bool,
-    /// Check and print the phases, the pods and the verdict; change nothing. Exit code 4: the window would be refused
+    /// Print the phases, the pods and the verdict; change nothing. Exit code 4: refused
     #[arg(long)]
     pub dry_run: bool,
     /// The command that upgrades the driver, and its arguments
@@ -203,10 +219,10 @@ pub struct ReportArgs {
     /// Write the report to this file too, as one self-contained HTML page
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// List all windows, one a line
+    /// List all windows, one per line
     #[arg(long, conflicts_with_all = ["WINDOW", "html"])]
     pub list: bool,
-    /// Report many nodes: the documents that `report`, `upgrade` or `wait` printed there with -o json or -o jsonl; `-` is stdin
+    /// Merge the JSON documents that `report`, `upgrade` or `wait` printed on many nodes; `-` is stdin
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["WINDOW", "list"], value_hint = ValueHint::FilePath)]
     pub merge: Vec<PathBuf>,
 }

@@ -100,7 +100,7 @@ fn checked(args: &CheckArgs, context: &mut Context) -> Result<check::Readiness, 
         runtimes: &args.runtimes.config(),
         max_age: args.max_age,
         max_new: args.max_new,
-        devices: &args.devices,
+        devices: &args.nics,
         // A window restores, or is about to.
         rehearse: args.rehearse && !is_working(&context.store),
     };

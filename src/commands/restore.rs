@@ -3,7 +3,7 @@
 use std::mem;
 
 use super::diff;
-use crate::cli::RestoreArgs;
+use crate::cli::{NIC_WAIT, RestoreArgs};
 use crate::clock;
 use crate::context::Context;
 use crate::refusal::Refusal;
@@ -19,9 +19,10 @@ pub(super) fn run(args: &RestoreArgs, context: &mut Context) -> Result<Document,
     }
     let began = clock::boottime();
     let limits = Limits {
-        wait: args.wait,
-        manager_grace: args.manager_grace,
-        settle: args.settle,
+        wait: args.nic_wait.unwrap_or(NIC_WAIT),
+        awaits_carrier: args.nic_wait.is_some(),
+        manager_grace: args.manager_wait,
+        settle: args.watch,
         pod_budget: args.pod_budget,
         conflict_probe: args.probe.mode(),
         probe_rate: args.probe.rate.probe_rate,

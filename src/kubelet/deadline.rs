@@ -62,9 +62,10 @@ pub(crate) fn disarm(bus: &Bus, window: &Window) -> Option<Problem> {
 /// The arguments of netfix at the deadline of a unit that is still paused: a kubelet that starts while pods have no address may
 /// rebuild them. While a window's process runs it has the lock, and this does nothing.
 fn words(folder: &str, rate: Option<ProbeRate>) -> Vec<String> {
-    let mut words = ["--state-dir", folder, "restore", "--wait", "10s"]
-        .map(str::to_owned)
-        .to_vec();
+    // A mistake in the configuration file must not keep the pods without network.
+    let words = ["--state-dir", folder, "--config-optional"];
+    let mut words = words.map(str::to_owned).to_vec();
+    words.extend(["restore", "--nic-wait", "10s"].map(str::to_owned));
     if let Some(ProbeRate(rate)) = rate {
         words.extend(["--probe-rate".to_owned(), rate.to_string()]);
     }
@@ -121,9 +122,15 @@ mod tests {
     #[test]
     fn the_restore_at_the_deadline_has_the_rate_of_its_window() {
         let restore = words("/s", Some("15/s".parse().unwrap())).join(" ");
-        assert_eq!(restore, "--state-dir /s restore --wait 10s --probe-rate 15");
+        assert_eq!(
+            restore,
+            "--state-dir /s --config-optional restore --nic-wait 10s --probe-rate 15"
+        );
         let restore = words("/s", None).join(" ");
-        assert_eq!(restore, "--state-dir /s restore --wait 10s");
+        assert_eq!(
+            restore,
+            "--state-dir /s --config-optional restore --nic-wait 10s"
+        );
     }
 
     #[test]

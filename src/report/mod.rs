@@ -23,16 +23,20 @@ use std::io::{self, Write};
 pub use crate::model::{Exit, State};
 use crate::model::{Problem, Severity};
 pub use docs::explain::{codes, explain, list as list_codes};
+#[cfg(test)]
+pub(crate) use docs::listed_part;
 pub use docs::schema::schema;
 pub use document::{
-    CheckStatus, CheckView, Document, Extra, GenerationView, KeptView, LostView, NodeView, PodView,
-    RuntimeView, ShowView, StatusView, UnreadView, Verb,
+    CheckStatus, CheckView, ConfigView, Document, Extra, GenerationView, KeptView, LostView,
+    NodeView, PodView, RuntimeView, SettingView, ShowView, StatusView, UnreadView, Verb,
 };
 pub use fleet::page::page as fleet_page;
 pub use fleet::{FleetView, NodeDocument, NodeResult};
 pub(crate) use metrics::{OpenWindow, Surroundings, metrics};
-pub use progress::{cannot_enter_host, cannot_start, line, listener, waits_for_lock};
-pub use style::{Detail, Form, Style, is_utf8, width};
+pub use progress::{
+    cannot_enter_host, cannot_start, config_unused, line, listener, renamed, waits_for_lock,
+};
+pub use style::{Detail, Form, Style, is_utf8, terminal_width, width};
 pub(crate) use verb::check::check;
 pub(crate) use verb::plan::drift;
 pub(crate) use verb::restore::restore;
@@ -68,10 +72,11 @@ pub fn render(
     let screen::Screen { body, listed, last } = verb::screen(document, style);
     let has_last = matches!(style.form, Form::Human | Form::Wide) && style.headers;
     let body = print(style, out, &body);
-    let problems = print(style, messages, &problems(document, listed, style));
+    let problems = text::wrapped(&problems(document, listed, style), style.messages);
+    let problems = print(style, messages, &problems);
     let last = last.filter(|_| has_last);
     let last = last.map(|last| last.line(document, style));
-    let last = print(style, out, &text::lines(last));
+    let last = print(style, out, &text::wrapped(&text::lines(last), style.lines));
     body.and(problems).and(last)
 }
 

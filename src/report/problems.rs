@@ -1,7 +1,6 @@
 //! Problems, one line each: `error: CODE: pod TITLE (ID): object: message`. Equal problems of several pods are one line
 //! with a count.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::{Code, PodId, PodInfo, Problem, Severity};
@@ -10,6 +9,8 @@ use crate::report::text::{MOST, count, escape, join, lines, more, natural};
 
 /// So many pods are named; more are counted.
 pub(super) const FEW: usize = 3;
+/// Problems of more pods that differ only in what is each pod's own are one line.
+const MANY: usize = 10;
 
 /// The names of pods by their id.
 type Titles<'a> = BTreeMap<&'a PodId, String>;
@@ -32,32 +33,107 @@ pub(super) fn text<'a>(
     style: Style,
 ) -> String {
     let titles: Titles<'_> = pods.map(|info| (&info.id, escape(&info.title()))).collect();
-    let mut groups: Vec<Group<'_>> = Vec::new();
-    let mut known: BTreeMap<(String, Cow<'_, str>, String), usize> = BTreeMap::new();
-    for problem in problems {
-        let key = (
-            format!("{} {}", problem.severity, problem.code()),
-            problem.object.text(),
-            problem.message(),
-        );
-        let is_new = style.is_verbose() || problem.pod.is_none();
-        if let Some(at) = known.get(&key).filter(|_| !is_new) {
-            groups[*at].1.extend(&problem.pod);
-        } else {
-            if !is_new {
-                known.insert(key, groups.len());
-            }
-            groups.push((problem, problem.pod.iter().collect()));
-        }
+    let mut groups: Vec<Group<'_>> = problems.map(Group::of).collect();
+    if !style.is_verbose() {
+        let is_equal = |group: &Group<'_>| Some((group.object.clone(), group.message.clone()));
+        groups = of_many(merged(groups, is_equal), &titles);
     }
-    groups.sort_by_key(|(problem, _)| (problem.severity, word(problem).1));
-    let words = groups.chunk_by(|a, b| word(a.0) == word(b.0));
+    groups.sort_by_key(|group| (group.problem.severity, word(group.problem).1));
+    let words = groups.chunk_by(|a, b| word(a.problem) == word(b.problem));
     let texts = words.map(|groups| {
-        let (word, tone) = word(groups[0].0);
+        let (word, tone) = word(groups[0].problem);
         let messages = messages(groups, &titles, style).into_iter();
         lines(messages.map(|line| format!("{}: {line}", style.paint(word, tone))))
     });
     texts.collect()
+}
+
+/// A problem, the pods that have it, and how it is printed.
+struct Group<'a> {
+    problem: &'a Problem,
+    pods: Vec<&'a PodId>,
+    object: String,
+    message: String,
+    /// Whether it says nothing any more that is only one pod's.
+    is_general: bool,
+}
+
+impl<'a> Group<'a> {
+    fn of(problem: &'a Problem) -> Self {
+        Self {
+            problem,
+            pods: problem.pod.iter().collect(),
+            object: escape(&problem.object.text()),
+            message: escape(&problem.message()),
+            is_general: false,
+        }
+    }
+
+    fn kind(&self) -> String {
+        format!("{} {}", self.problem.severity, self.problem.code())
+    }
+}
+
+/// One group of those of a kind that have the same key. Those without a pod or a key stay as they are.
+fn merged<'a, K: Ord>(
+    groups: Vec<Group<'a>>,
+    key: impl Fn(&Group<'a>) -> Option<K>,
+) -> Vec<Group<'a>> {
+    let mut all: Vec<Group<'a>> = Vec::new();
+    let mut known: BTreeMap<(String, K), usize> = BTreeMap::new();
+    for group in groups {
+        let key = key(&group).filter(|_| !group.pods.is_empty());
+        let key = key.map(|key| (group.kind(), key));
+        if let Some(at) = key.as_ref().and_then(|key| known.get(key)) {
+            all[*at].pods.extend(group.pods);
+        } else {
+            known.extend(key.map(|key| (key, all.len())));
+            all.push(group);
+        }
+    }
+    all
+}
+
+/// One group of the problems of many pods that differ only in what is each pod's own.
+fn of_many<'a>(mut groups: Vec<Group<'a>>, titles: &Titles<'a>) -> Vec<Group<'a>> {
+    let key = |group: &Group<'a>| match group.pods.as_slice() {
+        [pod] => Some((group.kind(), general(&group.message, pod, titles))),
+        _ => None,
+    };
+    let mut pods: BTreeMap<_, BTreeSet<&PodId>> = BTreeMap::new();
+    for group in &groups {
+        if let Some(key) = key(group) {
+            pods.entry(key).or_default().extend(&group.pods);
+        }
+    }
+    for group in &mut groups {
+        let key = key(group).filter(|key| pods.get(key).is_some_and(|pods| pods.len() > MANY));
+        if let Some((_, message)) = key {
+            let is_path = group.object.starts_with('/') || group.object.is_empty();
+            let example = format!("such as {}", group.object);
+            group.object = if is_path { String::new() } else { example };
+            (group.message, group.is_general) = (message, true);
+        }
+    }
+    merged(groups, |group| {
+        group.is_general.then(|| group.message.clone())
+    })
+}
+
+/// A message with a placeholder for the pod's name and id.
+fn general(message: &str, pod: &PodId, titles: &Titles<'_>) -> String {
+    let title = titles.get(pod).map(String::as_str);
+    let is_own = |word: &str| Some(word) == title || word == pod.as_str();
+    let is_end = |c: char| !(c.is_alphanumeric() || "-_./".contains(c));
+    let words = message.split_inclusive(is_end).map(|part| {
+        let word = part.trim_end_matches(is_end).trim_end_matches('.');
+        if is_own(word) {
+            format!("POD{}", &part[word.len()..])
+        } else {
+            part.to_owned()
+        }
+    });
+    words.collect()
 }
 
 /// Whose programs must be restarted, by these problems of this severity: notes before a loss, warnings after it.
@@ -77,17 +153,14 @@ pub(super) fn programs_to_restart(problems: &[Problem], severity: Severity) -> O
     (!whose.is_empty()).then(|| format!("programs of {whose} must be restarted"))
 }
 
-/// A problem, and the pods that have it.
-type Group<'a> = (&'a Problem, Vec<&'a PodId>);
-
 /// The lines after one word. Without `-v`, one pod has so many of one code at most, and so many pods have lines of one code:
 /// thousands of a kind would hide all others.
 fn messages(groups: &[Group<'_>], titles: &Titles<'_>, style: Style) -> Vec<String> {
     let mut messages = Vec::new();
     let mut shown: BTreeMap<String, BTreeMap<Option<&PodId>, usize>> = BTreeMap::new();
     let mut left_out: BTreeMap<String, usize> = BTreeMap::new();
-    for (problem, pods) in groups {
-        let code = problem.code().to_string();
+    for group in groups {
+        let (code, pods) = (group.problem.code().to_string(), &group.pods);
         let of_code = shown.entry(code.clone()).or_default();
         let pod = pods.first().copied().filter(|_| pods.len() == 1);
         let is_shown = match of_code.get(&pod) {
@@ -96,7 +169,7 @@ fn messages(groups: &[Group<'_>], titles: &Titles<'_>, style: Style) -> Vec<Stri
         };
         if style.is_verbose() || is_shown {
             *of_code.entry(pod).or_default() += 1;
-            messages.push(line(problem, pods.clone(), titles));
+            messages.push(line(group, titles));
         } else {
             *left_out.entry(code).or_default() += 1;
         }
@@ -109,29 +182,25 @@ fn messages(groups: &[Group<'_>], titles: &Titles<'_>, style: Style) -> Vec<Stri
 }
 
 /// One line without its severity: what it is about comes first.
-fn line(problem: &Problem, mut pods: Vec<&PodId>, titles: &Titles<'_>) -> String {
+fn line(group: &Group<'_>, titles: &Titles<'_>) -> String {
     let title = |id: &PodId| titles.get(id).cloned().unwrap_or_else(|| id.to_string());
+    let mut pods = group.pods.clone();
     pods.sort_by(|a, b| natural(&title(a), &title(b)));
     pods.dedup();
+    let names = join(pods.iter().take(FEW).map(|id| title(id)), ", ");
+    let all = count(pods.len(), "pod");
     let who = match pods.as_slice() {
         [] => String::new(),
         [id] if title(id) == id.as_str() => format!("pod {id}: "),
         [id] => format!("pod {} ({id}): ", title(id)),
-        few if few.len() <= FEW => {
-            let names = join(few.iter().map(|id| title(id)), ", ");
-            format!("{} ({names}): ", count(few.len(), "pod"))
-        }
-        many => format!("{}: ", count(many.len(), "pod")),
+        few if few.len() <= FEW => format!("{all} ({names}): "),
+        many => format!("{all} ({names} and {} more): ", many.len() - FEW),
     };
-    let object = match escape(&problem.object.text()) {
-        object if object.is_empty() => object,
+    let object = match &group.object {
+        object if object.is_empty() => String::new(),
         object => format!("{object}: "),
     };
-    format!(
-        "{}: {who}{object}{}",
-        problem.code(),
-        escape(&problem.message())
-    )
+    format!("{}: {who}{object}{}", group.problem.code(), group.message)
 }
 
 #[cfg(test)]
@@ -144,7 +213,7 @@ mod tests {
             detail,
             ..Style::plain()
         };
-        let pods: Vec<PodInfo> = (0..9)
+        let pods: Vec<PodInfo> = (0..12)
             .map(|at| PodInfo {
                 namespace: Some("shop".to_owned()),
                 name: Some(format!("web-{at}").into()),
@@ -156,7 +225,7 @@ mod tests {
     }
 
     fn id(at: usize) -> PodId {
-        PodId::from_text(&format!("c0ffee00000{at}"))
+        PodId::from_text(&format!("c0ffee{at:06}"))
     }
 
     fn missing(at: usize, object: &str) -> Problem {
@@ -179,7 +248,7 @@ mod tests {
         ));
         let grouped = [
             "warning: unreadable: a\\nb",
-            "error: parent-missing: 4 pods: eth0: is missing",
+            "error: parent-missing: 4 pods (shop/web-0, shop/web-1, shop/web-2 and 1 more): eth0: is missing",
             "error: parent-missing: 2 pods (shop/web-0, shop/web-1): eth0.3: is missing",
             "error: parent-missing: pod shop/web-5 (c0ffee000005): bond0: is missing",
         ];
@@ -197,11 +266,18 @@ mod tests {
         let mut problems: Vec<Problem> = (0..1500)
             .map(|at| missing(1, &format!("eth{at}")))
             .collect();
-        let file =
-            |at: &str| Problem::recorded(Severity::Error, Code::CheckpointCorrupt, at, "is junk");
+        let file = |at: &str| {
+            let reason = format!("is junk at byte {at}");
+            Problem::recorded(
+                Severity::Error,
+                Code::CheckpointCorrupt,
+                at,
+                reason.as_str(),
+            )
+        };
         problems.extend((0..20_000).map(|at| {
-            let name = at.to_string();
-            file(&name).of(&PodId::from_text(&name))
+            let name = format!("n{at}");
+            file(&at.to_string()).of(&PodId::from_text(&name))
         }));
         problems.push(missing(2, "bond0"));
         let normal = messages(&problems, Detail::Normal);
@@ -213,6 +289,31 @@ mod tests {
         ];
         assert_eq!(normal[2 * MOST..], ends);
         assert_eq!(messages(&problems, Detail::Steps).len(), problems.len());
+    }
+
+    #[test]
+    fn problems_of_many_pods_that_differ_only_in_what_is_the_pods_own_are_one_line() {
+        let own = |at: usize, object: &str| {
+            let message = format!("run `netfix diff shop/web-{at}`");
+            Problem::recorded(Severity::Warning, Code::Drift, object, message.as_str()).of(&id(at))
+        };
+        let paths = |pods: usize| (0..pods).map(|at| own(at, &format!("/run/netns/p{at}")));
+        let many: Vec<Problem> = paths(MANY + 1).collect();
+        let names = "shop/web-0, shop/web-1, shop/web-2 and 8 more";
+        let line = format!("warning: drift: 11 pods ({names}): run `netfix diff POD`");
+        assert_eq!(messages(&many, Detail::Normal), [line]);
+        assert_eq!(messages(&many, Detail::Steps).len(), MANY + 1);
+        // So many are read one by one.
+        let few: Vec<Problem> = paths(MANY).collect();
+        assert_eq!(messages(&few, Detail::Normal).len(), MANY);
+        // What is no path may matter: the first is an example.
+        let steps = (0..12).map(|at| own(at, &format!("+ address 10.3.0.{at}/16")));
+        let steps: Vec<Problem> = steps.collect();
+        let line = messages(&steps, Detail::Normal).concat();
+        assert!(
+            line.ends_with(": such as + address 10.3.0.0/16: run `netfix diff POD`"),
+            "{line}"
+        );
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::io;
+use std::os::fd::AsFd;
 
 use clap::ValueEnum;
 use jiff::Timestamp;
@@ -24,6 +25,10 @@ pub struct Style {
     pub ascii: bool,
     /// The columns of the terminal; `None`: lines of any length.
     pub width: Option<usize>,
+    /// The columns of the terminal that stdout is: longer lines are wrapped between words. `None`: it is none.
+    pub lines: Option<usize>,
+    /// Those of the terminal that stderr is.
+    pub messages: Option<usize>,
     /// The moment from which ages are counted.
     pub now: Timestamp,
 }
@@ -150,6 +155,8 @@ impl Style {
             headers: true,
             ascii: false,
             width: None,
+            lines: None,
+            messages: None,
             now: Timestamp::UNIX_EPOCH,
         }
     }
@@ -169,10 +176,23 @@ pub fn is_utf8(variables: [Option<String>; 3]) -> bool {
 /// The columns for a line: `COLUMNS`, or the terminal's that stdout is; `None` where it is none.
 #[must_use]
 pub fn width(columns: Option<&str>) -> Option<usize> {
+    set(columns).or_else(|| width_of(io::stdout()))
+}
+
+/// The columns for lines on a terminal: `COLUMNS`, or its own; `None` where the stream is none.
+#[must_use]
+pub fn terminal_width(stream: impl AsFd, columns: Option<&str>) -> Option<usize> {
+    let own = width_of(stream)?;
+    Some(set(columns).unwrap_or(own))
+}
+
+fn width_of(stream: impl AsFd) -> Option<usize> {
+    terminal_size_of(stream).map(|(Width(columns), _)| columns.into())
+}
+
+fn set(columns: Option<&str>) -> Option<usize> {
     let columns = columns.and_then(|text| text.parse().ok());
-    columns
-        .filter(|columns| *columns > 0)
-        .or_else(|| terminal_size_of(io::stdout()).map(|(Width(columns), _)| columns.into()))
+    columns.filter(|columns| *columns > 0)
 }
 
 #[cfg(test)]

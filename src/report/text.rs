@@ -5,6 +5,8 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use textwrap::core::display_width;
+use textwrap::{Options, WordSplitter};
 
 pub(super) use crate::model::text::{count, duration, escape, join};
 use crate::model::{PodInfo, Rehearsal};
@@ -136,10 +138,32 @@ pub(super) fn ago(then: Timestamp, now: Timestamp) -> String {
 /// Lines of a screen: what each is about, and the fact.
 pub(super) type Facts = Vec<(&'static str, String)>;
 
-/// The lines as a text.
-pub(super) fn facts(facts: Facts) -> String {
+/// The lines as a text, in so many columns if there is a limit: a long fact is continued below its beginning.
+pub(super) fn facts(facts: Facts, width: Option<usize>) -> String {
     let facts = facts.into_iter();
-    lines(facts.map(|(about, fact)| format!("{about:<10} {fact}")))
+    let facts = facts.map(|(about, fact)| format!("{about:<10} {fact}"));
+    let width = width.unwrap_or(usize::MAX);
+    lines(facts.map(|line| filled(&line, width, &" ".repeat(11))))
+}
+
+/// The text in so many columns, if there is a limit: longer lines are continued below their first word, two columns further right.
+pub(super) fn wrapped(text: &str, width: Option<usize>) -> String {
+    let indent = |line: &str| " ".repeat(line.len() - line.trim_start().len() + 2);
+    let Some(width) = width else {
+        return text.to_owned();
+    };
+    lines(text.lines().map(|line| filled(line, width, &indent(line))))
+}
+
+/// A line in so many columns, broken between words only: nobody can copy the halves of a path or an option.
+fn filled(line: &str, width: usize, indent: &str) -> String {
+    if display_width(line) <= width {
+        return line.to_owned();
+    }
+    let text = line.trim_start();
+    let options = Options::new(width).initial_indent(&line[..line.len() - text.len()]);
+    let options = options.subsequent_indent(indent).break_words(false);
+    textwrap::fill(text, options.word_splitter(WordSplitter::NoHyphenation))
 }
 
 /// A text of these lines.
@@ -196,6 +220,26 @@ mod tests {
         assert_eq!(text("2026-11-21T11:56:59Z"), "3 min 1 s ago");
         assert_eq!(text("2026-11-20T09:59:59Z"), "1 d 2 h ago");
         assert_eq!(text("2026-11-21T12:00:01Z"), "2026-11-21T12:00:01Z");
+    }
+
+    #[test]
+    fn a_line_is_wrapped_between_words_and_one_that_fits_is_kept() {
+        let text = "error: run `ip link add link eth0 name eth0.3` and --nic-wait 60s\n  short\n";
+        let narrow =
+            "error: run `ip link add\n  link eth0 name eth0.3`\n  and --nic-wait 60s\n  short\n";
+        assert_eq!(wrapped(text, Some(24)), narrow);
+        assert_eq!(wrapped(text, None), text);
+        let path = "  /var/lib/netfix/checkpoints/0123456789ab is damaged\n";
+        let parts = "  /var/lib/netfix/checkpoints/0123456789ab\n    is damaged\n";
+        assert_eq!(wrapped(path, Some(20)), parts);
+    }
+
+    #[test]
+    fn a_long_fact_is_continued_below_its_beginning() {
+        let all = || vec![("pods", "three running, one lost".to_owned())];
+        let narrow = "pods       three running,\n           one lost\n";
+        assert_eq!(facts(all(), Some(26)), narrow);
+        assert_eq!(facts(all(), None).lines().count(), 1);
     }
 
     #[test]

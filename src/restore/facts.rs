@@ -140,8 +140,10 @@ impl RestoreState {
 /// How long a restore may take for what it does not do itself, and how it probes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    /// For the NIC and its carrier.
+    /// For the NIC.
     pub wait: Duration,
+    /// Whether that is the limit for carrier too. Otherwise only the least time is waited for the carrier of a NIC that was there.
+    pub awaits_carrier: bool,
     /// For a network manager that owns a link.
     pub manager_grace: Duration,
     /// To watch whether anything is lost again.

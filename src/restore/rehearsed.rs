@@ -21,6 +21,7 @@ use crate::restore::turns::Turn;
 
 const LIMITS: Limits = Limits {
     wait: Duration::ZERO,
+    awaits_carrier: false,
     manager_grace: Duration::ZERO,
     settle: Duration::ZERO,
     pod_budget: Duration::from_secs(60),

@@ -214,7 +214,7 @@ fn in_order(
     progress.notice(host.waiting(Wait::Device));
     host.managed.query();
     let inside = batch::lost_devices(&mut pods, host.host);
-    let mut notes = wait_nic::for_devices(host.host, host.baseline, &inside, limit)?;
+    let mut notes = wait_nic::for_devices(host.host, host.baseline, &inside, &mut host.limit)?;
     // Restore the host's links under the pods. What their owners bring back is left to the owners.
     progress.notice(Progress::Phase(Stage::RestoringHost, 1));
     let (links, parents) = (host.restore(progress)?, host.parents());

@@ -27,7 +27,7 @@ pub(super) const NOT_SAFE: &str = "not a regular file that only root can write";
 
 /// A whole file; `None` when it does not exist. Refuses symbolic links and files that others can write, because netfix acts
 /// on them as root.
-pub(super) fn read(path: &Path) -> Result<Option<String>, StoreError> {
+pub(crate) fn read(path: &Path) -> Result<Option<String>, StoreError> {
     let Some((mut file, meta)) = open(path, is_safe)? else {
         return Ok(None);
     };

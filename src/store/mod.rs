@@ -29,7 +29,7 @@ pub(crate) use cni_cache::cni_cache;
 pub use error::StoreError;
 #[cfg(feature = "fuzzing")]
 pub(crate) use file::with_checksum;
-pub(crate) use file::{publish, replace};
+pub(crate) use file::{publish, read as read_file, replace};
 pub(crate) use generation::{Contents, Generation, GenerationReader, PastCheckpoints};
 pub(crate) use import::{Content, Foreign, foreign};
 pub(crate) use light::{Light, Whole};

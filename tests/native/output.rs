@@ -92,7 +92,7 @@ fn a_failing_command_still_prints_one_document() {
     let pods = node.simple_pods(2);
     node.snapshot();
     node.lose();
-    let run = node.netfix_json("restore").exits(1);
+    let run = node.netfix_json("restore --nic-wait 0").exits(1);
     assert_schema(&run, "restore", &pods);
     run.errors(&[
         ("parent-missing", ""),
@@ -107,7 +107,7 @@ fn a_pod_that_is_still_lost_is_shown_without_an_interface() {
     let pods = node.simple_pods(1);
     node.snapshot();
     node.lose();
-    let run = node.netfix("restore").exits(1);
+    let run = node.netfix("restore --nic-wait 0").exits(1);
     let row = run.out.lines().find(|line| line.contains(pods[0].name()));
     assert!(
         !row.is_some_and(|row| row.contains("eth0")),
@@ -191,7 +191,8 @@ fn an_answer_that_cannot_be_written_still_has_its_problems_on_stderr() {
     let _pod = node.pod("web").simple();
     node.snapshot();
     node.lose();
-    let mut command = node.netfix_command(&["bash", "-c", "\"$@\" >/dev/full", "bash"], "restore");
+    let words = "restore --nic-wait 0";
+    let mut command = node.netfix_command(&["bash", "-c", "\"$@\" >/dev/full", "bash"], words);
     Run::of(&mut command).exits(1).stderr_has(&[
         "parent-missing",
         "cannot write the answer: No space left on device",

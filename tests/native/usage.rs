@@ -1,5 +1,10 @@
 //! Refusals and their messages: wrong usage, missing rights, no checkpoints.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::json;
+
 use crate::common::machine::Machine;
 use crate::common::namespace::Namespace;
 use crate::common::run::BINARY;
@@ -79,7 +84,77 @@ fn help_and_version_exit_with_0() {
         .stdout_has(&["netfix"]);
     Run::of(&mut tool::command(BINARY, ["restore", "--help"]))
         .exits(0)
-        .stdout_has(&["--wait", "--dry-run"]);
+        .stdout_has(&["--nic-wait", "--dry-run"]);
+}
+
+#[test]
+fn an_option_with_a_new_name_works_under_the_old_one_and_says_the_new_one() {
+    let node = Node::new();
+    let pods = node.simple_pods(1);
+    node.snapshot();
+    node.lose();
+    let old = "restore --wait 0 --manager-grace=1s --no-conflict-probe";
+    let notes = [
+        "netfix: --wait is now called --nic-wait",
+        "netfix: --manager-grace is now called --manager-wait",
+        "netfix: --no-conflict-probe is now called --conflict-probe off",
+    ];
+    let run = node.netfix_json(old).exits(1).stderr_has(&notes);
+    assert_eq!(run.json()["command"], "restore", "{}", run.transcript());
+    node.netfix(&format!("{old} --quiet"))
+        .exits(1)
+        .lacks("is now called");
+    node.reload();
+    node.netfix("restore --nic-wait 0 --watch 0s")
+        .exits(0)
+        .lacks("is now called");
+    assert!(pods[0].has_eth0());
+    node.netfix("check --device eth0 -o json")
+        .stderr_has(&["netfix: --device is now called --nic"]);
+    node.netfix("verify --timeout 2s")
+        .exits(0)
+        .stderr_has(&["netfix: --timeout is now called --answer-wait"]);
+}
+
+#[test]
+fn the_configuration_file_sets_what_the_command_line_does_not() {
+    let node = Node::new();
+    let _pods = node.simple_pods(1);
+    node.snapshot();
+    let file = node.temp().join("config.toml");
+    let write = |text: &str| fs::write(&file, text).expect("a file");
+    let run = |words: &str| node.netfix(&format!("{words} --config {}", file.display()));
+    write("max-age = \"1h\"\n[check]\nmax-age = \"1s\"\nnic = [\"eth0\"]\n");
+    std::thread::sleep(std::time::Duration::from_millis(2100));
+    run("check").exits(1).stdout_has(&["last verified"]);
+    run("check --max-age 1h").exits(0);
+    let alone = |words: &str| node.netfix_alone(&format!("{words} --config {}", file.display()));
+    let status = alone("status -o json").json();
+    assert_eq!(
+        status["status"]["config"],
+        json!({ "file": file, "settings": [
+            { "command": null, "option": "max-age", "values": ["1h"] },
+            { "command": "check", "option": "max-age", "values": ["1s"] },
+            { "command": "check", "option": "nic", "values": ["eth0"] },
+        ] })
+    );
+    alone("status").stdout_has(&["check --max-age 1s"]);
+    let named = |line: &str| format!("{}:{line}", file.display());
+    write("keep = 3\n\ndeadlin = 7\n");
+    run("check").exits(2).stderr_has(&[&named("3: deadlin:")]);
+    run("check --nagios")
+        .exits(3)
+        .stdout_has(&["NETFIX UNKNOWN", "deadlin"]);
+    run("restore --config-optional")
+        .exits(0)
+        .stderr_has(&["deadlin", "continuing without"]);
+    node.netfix("check --config none").exits(0);
+    write("keep = 3\n");
+    run("check").exits(0);
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).expect("chmod");
+    run("check").exits(2).stderr_has(&["only root can write"]);
+    fs::remove_file(&file).expect("rm");
+    run("check").exits(2).stderr_has(&["does not exist"]);
 }
 
 #[test]

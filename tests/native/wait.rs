@@ -1,4 +1,4 @@
-//! `restore --wait`: the NIC returns while netfix waits for it, or it does not.
+//! `restore --nic-wait`: the NIC returns while netfix waits for it, or it does not.
 
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -66,6 +66,38 @@ fn restore_waits_for_the_nic_and_then_starts_at_once() {
 }
 
 #[test]
+fn without_an_option_a_restore_waits_for_a_missing_nic_and_then_for_its_carrier() {
+    let node = Node::new();
+    let pods = lost_node_with_pods(&node);
+    let (run, _) = restore_while(&node, "restore", || {
+        node.reload_without_carrier();
+        std::thread::sleep(Duration::from_secs(3));
+        node.give_carrier();
+    });
+    let run = run.exits(0).has_no("no-carrier");
+    assert!(pods.iter().all(Pod::has_eth0), "{}", run.transcript());
+}
+
+#[test]
+fn without_an_option_a_restore_does_not_wait_for_the_carrier_of_a_nic_that_is_there() {
+    let node = Node::new();
+    let pods = lost_node_with_pods(&node);
+    node.reload_without_carrier();
+    let start = Instant::now();
+    let run = node.netfix("restore").has_no("parent-missing");
+    assert!(
+        start.elapsed() < Duration::from_secs(20),
+        "it waited {:?}\n{}",
+        start.elapsed(),
+        run.transcript()
+    );
+    run.names("no-carrier", "", &["eth0"]);
+    node.give_carrier();
+    node.restore();
+    assert!(pods.iter().all(Pod::has_eth0));
+}
+
+#[test]
 fn a_nic_that_is_remade_while_pods_wait_for_carrier_is_no_success_without_them() {
     let node = Node::new();
     let pods = node.simple_pods(2);
@@ -104,7 +136,7 @@ fn a_nic_that_is_remade_without_end_is_an_error() {
     }
     let output = child.wait_with_output().expect("netfix ends");
     let run = Run::from_output(line, &output);
-    run.exits(1).names("degraded", "", &["remade 4 times"]);
+    run.exits(1).names("degraded", "", &["recreated 4 times"]);
     node.give_carrier();
     node.netfix("restore").exits(0);
     for (pod, before) in pods.iter().zip(&before) {
@@ -164,8 +196,8 @@ fn the_wait_uses_events_and_does_not_poll() {
         );
         trace.calls(WAITING).count()
     };
-    let without = waits("restore");
-    let with = waits("restore --wait 3s");
+    let without = waits("restore --nic-wait 0");
+    let with = waits("restore --nic-wait 3s");
     assert!(with > without, "nothing waits");
     assert!(
         with - without < 12,
@@ -210,11 +242,11 @@ fn a_nic_that_does_not_return_is_reported_and_nothing_changes() {
 }
 
 #[test]
-fn without_wait_a_missing_nic_is_an_error_at_once() {
+fn with_a_wait_of_0_a_missing_nic_is_an_error_at_once() {
     let node = Node::new();
     let pods = lost_node_with_pods(&node);
     let start = Instant::now();
-    node.netfix("restore").exits(1).errors(&[
+    node.netfix("restore --nic-wait 0").exits(1).errors(&[
         ("parent-missing", ""),
         ("parent-missing", pods[0].name()),
         ("parent-missing", pods[1].name()),
@@ -247,7 +279,7 @@ fn after_the_nic_returns_the_same_command_succeeds() {
     let before = pods[1].capture();
     node.snapshot();
     node.lose();
-    node.netfix("restore").exits(1).errors(&[
+    node.netfix("restore --nic-wait 0").exits(1).errors(&[
         ("parent-missing", ""),
         ("parent-missing", pods[0].name()),
         ("parent-missing", pods[1].name()),

@@ -3,9 +3,9 @@
 use netfix::model::next::{KubeletNow, LostPods, NextStep};
 use netfix::model::{GatewayAnswer, Interface, LossCause, PodId, PodInfo, Problem, State, Window};
 use netfix::report::{
-    CheckStatus, CheckView, Document, Extra, FaultyLink, HoldView, KeptView, LinkFault, LostView,
-    NextView, NodeView, PodNetworks, PodView, ReportView, RuntimeView, ShowView, Standing,
-    StatusView, WindowView,
+    CheckStatus, CheckView, ConfigView, Document, Extra, FaultyLink, HoldView, KeptView, LinkFault,
+    LostView, NextView, NodeView, PodNetworks, PodView, ReportView, RuntimeView, SettingView,
+    ShowView, Standing, StatusView, WindowView,
 };
 use serde_json::{from_value, json};
 
@@ -237,6 +237,14 @@ impl Scene {
             pods: self.pods,
         };
         document.extra = Some(Extra::Status(Box::new(StatusView {
+            config: Some(ConfigView {
+                file: "/etc/netfix/config.toml".to_owned(),
+                settings: vec![SettingView {
+                    command: Some("upgrade".to_owned()),
+                    option: "deadline".to_owned(),
+                    values: vec!["20m".to_owned()],
+                }],
+            }),
             private_namespaces: 2,
             state_dir: "/var/lib/netfix".to_owned(),
             checkpoints: self.pods,

@@ -52,6 +52,12 @@ const QUALIFIED: [&str; 15] = [
 /// What a terminal shows: the answer, and the messages.
 fn shown(document: &Document, style: Style) -> (String, String) {
     let (mut out, mut messages) = (Vec::new(), Vec::new());
+    // The last line is one: nothing is wrapped.
+    let style = Style {
+        lines: None,
+        messages: None,
+        ..style
+    };
     render(document, style, &mut out, &mut messages).unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     (text(out), text(messages))

@@ -4,14 +4,14 @@ use std::io::{self, Write};
 
 use crate::cli::Runtimes;
 use crate::commands::window::pause::window;
-use crate::context::Context;
+use crate::context::{ConfigFile, Context};
 use crate::model::NodeState;
 use crate::model::problem::WindowCause;
 use crate::records::stored::{age, last_success, shown};
 use crate::refusal::Refusal;
 use crate::report::{
-    Document, Exit, Extra, HoldView, NodeView, ReportView, RuntimeView, Standing, StatusView,
-    UnreadView, WindowView,
+    ConfigView, Document, Exit, Extra, HoldView, NodeView, ReportView, RuntimeView, SettingView,
+    Standing, StatusView, UnreadView, WindowView,
 };
 use crate::window::status::{self, Followed};
 
@@ -26,6 +26,7 @@ pub(crate) fn run(runtimes: &Runtimes, context: &mut Context) -> Result<Document
     let completed = recorded.and_then(NodeState::completed);
     let status = StatusView {
         state_dir: context.store.folder().display().to_string(),
+        config: config(&context.config),
         checkpoints: found.checkpoints,
         damaged: found.damaged,
         generations: found.generations,
@@ -52,6 +53,19 @@ pub(crate) fn run(runtimes: &Runtimes, context: &mut Context) -> Result<Document
         problems: found.problems,
         extra: Some(Extra::Status(Box::new(status))),
         ..Document::default()
+    })
+}
+
+/// What the configuration file sets.
+fn config(file: &ConfigFile) -> Option<ConfigView> {
+    let settings = file.settings.iter().map(|setting| SettingView {
+        command: setting.command.clone(),
+        option: setting.option.clone(),
+        values: setting.values.clone(),
+    });
+    Some(ConfigView {
+        file: file.path.as_ref()?.display().to_string(),
+        settings: settings.collect(),
     })
 }
 

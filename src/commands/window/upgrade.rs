@@ -86,7 +86,7 @@ fn request(args: &UpgradeArgs) -> Result<UpgradeRequest<'_>, Refusal> {
     Ok(UpgradeRequest {
         selection: args.selectors.selection()?,
         runtimes: args.runtimes.config(),
-        devices: args.devices.clone(),
+        devices: args.nics.clone(),
         pause: match &args.hold.unit {
             _ if args.no_pause => UnitToPause::Nothing,
             Some(unit) => UnitToPause::Named(unit),
@@ -94,15 +94,15 @@ fn request(args: &UpgradeArgs) -> Result<UpgradeRequest<'_>, Refusal> {
         },
         deadline: args.hold.deadline,
         command_timeout: args.command_timeout,
-        wait: args.wait,
-        manager_grace: args.manager_grace,
+        wait: args.nic_wait,
+        manager_grace: args.manager_wait,
         pod_budget: args.pod_budget,
         conflict_probe: args.probe.mode(),
         probe_rate: args.probe.rate.probe_rate,
         nic: args.nic.nic_settings,
-        timeout: args.timeout,
+        timeout: args.answer_wait,
         targets: args.targets.all(),
-        settle: args.settle,
+        settle: args.watch,
         keep: args.keep,
         keep_paused: args.keep_paused,
         accepts: match (args.force, args.repair) {

@@ -58,9 +58,9 @@ pub struct Rollback {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RollbackReason {
-    /// A NIC was missing after `--wait`.
+    /// A NIC was missing after `--nic-wait`.
     NicMissing,
-    /// A NIC had no carrier after `--wait`.
+    /// A NIC had no carrier after `--nic-wait`.
     NoCarrier,
     /// More than `--max-lost` pods were lost after the restore.
     PodsLost,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 /// Compares the part of a page between two lines with `listed`, which has these lines too; with `NETFIX_BLESS` it is written
 /// instead. `filter` selects the test in `cargo test --lib`.
-pub(in crate::report) fn compare(file: &str, begin: &str, end: &str, listed: &str, filter: &str) {
+pub(crate) fn compare(file: &str, begin: &str, end: &str, listed: &str, filter: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
     let page = std::fs::read_to_string(&path).unwrap();
     let begin = page.find(begin).unwrap();

@@ -4,5 +4,5 @@ pub(super) mod explain;
 #[cfg(test)]
 mod fidelity;
 #[cfg(test)]
-pub(super) mod listed_part;
+pub(crate) mod listed_part;
 pub(super) mod schema;

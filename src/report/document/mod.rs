@@ -7,8 +7,8 @@ use std::str::FromStr;
 use serde::Serialize;
 
 pub use views::{
-    CheckStatus, CheckView, GenerationView, LostView, NodeView, PodView, RuntimeView, ShowView,
-    StatusView, UnreadView,
+    CheckStatus, CheckView, ConfigView, GenerationView, LostView, NodeView, PodView, RuntimeView,
+    SettingView, ShowView, StatusView, UnreadView,
 };
 
 pub use crate::snapshot::Generations as KeptView;

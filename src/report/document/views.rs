@@ -61,6 +61,8 @@ pub struct ShowView {
 pub struct StatusView {
     /// The state directory.
     pub state_dir: String,
+    /// What the configuration file sets; null when there is none.
+    pub config: Option<ConfigView>,
     /// Checkpoints that can be read.
     pub checkpoints: usize,
     /// Checkpoints that cannot be read.
@@ -90,6 +92,26 @@ pub struct StatusView {
     pub last: Option<WindowView>,
     /// What could not be read.
     pub unread: Vec<UnreadView>,
+}
+
+/// A configuration file.
+#[derive(Debug, Clone, Serialize)]
+pub struct ConfigView {
+    /// The file.
+    pub file: String,
+    /// What it sets.
+    pub settings: Vec<SettingView>,
+}
+
+/// An option with the default that the configuration file sets.
+#[derive(Debug, Clone, Serialize)]
+pub struct SettingView {
+    /// The command that it is for; null: every command that has the option.
+    pub command: Option<String>,
+    /// The option without its dashes.
+    pub option: String,
+    /// One value; several for an option that can be repeated.
+    pub values: Vec<String>,
 }
 
 /// A part of the state that could not be read.

@@ -15,7 +15,7 @@ use crate::report::problems;
 use crate::report::screen::{LastLine, Screen};
 use crate::report::style::{Form, Style, Tone};
 use crate::report::text::{
-    UNKNOWN, ago, count, escape, join, milliseconds, others, pod_noun, rehearsed,
+    UNKNOWN, ago, count, escape, join, milliseconds, others, pod_noun, rehearsed, wrapped,
 };
 
 /// So many pods that are left out are named.
@@ -84,17 +84,21 @@ pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
     let body = if style.form == Form::Plugin {
         plugin_line(document, check)
     } else if style.lists_all() {
-        stored(listed(document, style), style).text(style)
-            + &findings(document, check, style)
-            + &rehearsal_line(check, style)
+        stored(listed(document, style), style).text(style) + &found(document, check, style)
     } else {
-        findings(document, check, style) + &rehearsal_line(check, style)
+        found(document, check, style)
     };
     Screen {
         body,
         listed: &document.problems,
         last: verdict(document, check, style),
     }
+}
+
+/// The findings and the rehearsal.
+fn found(document: &Document, check: &CheckView, style: Style) -> String {
+    let found = findings(document, check, style) + &rehearsal_line(check, style);
+    wrapped(&found, style.lines)
 }
 
 /// What came of the rehearsal; nothing with --quiet and without a finding.

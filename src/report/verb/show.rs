@@ -14,7 +14,7 @@ pub(super) fn screen(document: &Document) -> Screen<'_> {
         return Screen::default();
     };
     let facts = document.pods.iter().flat_map(|pod| facts(pod, view));
-    Screen::new(text::facts(facts.collect()), None)
+    Screen::new(text::facts(facts.collect(), None), None)
 }
 
 /// The pod's names, its present state, and what is stored.

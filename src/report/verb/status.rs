@@ -15,7 +15,8 @@ use crate::window::status::StatusPart;
 pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
     match &document.extra {
         Some(Extra::Status(view)) => {
-            Screen::new(text::facts(facts(document, view, style.now)), None)
+            let facts = facts(document, view, style.now);
+            Screen::new(text::facts(facts, style.lines), None)
         }
         _ => of_hold(document, style),
     }
@@ -27,6 +28,7 @@ fn facts(document: &Document, status: &StatusView, now: Timestamp) -> Facts {
     let node = document.node.hostname.as_deref().map(escape);
     let mut facts = vec![("node", or_dash(node))];
     facts.extend(stored(status, now));
+    facts.extend(configured(status));
     facts.extend(running(status));
     facts.extend(answered(&status.runtimes));
     let lock = lock.as_deref().map(|by| format!("held by {}", escape(by)));
@@ -72,6 +74,21 @@ fn stored(status: &StatusView, now: Timestamp) -> Facts {
     ]
 }
 
+/// What the configuration file sets.
+fn configured(status: &StatusView) -> Facts {
+    let Some(config) = &status.config else {
+        return Vec::new();
+    };
+    let mut facts = vec![("config", escape(&config.file))];
+    facts.extend(config.settings.iter().map(|one| {
+        let command = one.command.as_deref().map(|command| format!("{command} "));
+        let command = command.unwrap_or_default();
+        let values = join(one.values.iter().map(|value| escape(value)), ", ");
+        ("", format!("{command}--{} {values}", one.option))
+    }));
+    facts
+}
+
 /// The pods and their network.
 fn running(status: &StatusView) -> Facts {
     let network = status.network.as_ref();
@@ -87,11 +104,8 @@ fn running(status: &StatusView) -> Facts {
     };
     let mut facts = vec![("pods", pods)];
     if status.private_namespaces > 0 {
-        let namespaces = count(status.private_namespaces, "namespace");
-        facts.push((
-            "",
-            format!("{namespaces} of services and sandboxed programs: no pods"),
-        ));
+        let namespaces = count(status.private_namespaces, "other network namespace");
+        facts.push(("", format!("{namespaces} (no pods)")));
     }
     let network = network.map(|network| networks(network, status));
     let network = network.unwrap_or_else(|| unread_or(status, StatusPart::Network, text::UNKNOWN));
@@ -185,7 +199,7 @@ pub(super) fn of_hold(document: &Document, style: Style) -> Screen<'_> {
         _ if style.is_quiet() => Screen::default(),
         Some(Extra::Window(view)) => {
             let next = next(document.command, view);
-            Screen::new(text::facts(hold::facts(view)) + &next, None)
+            Screen::new(text::facts(hold::facts(view), style.lines) + &next, None)
         }
         // No window was open.
         None if document.exit == 0 => {

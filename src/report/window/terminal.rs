@@ -27,7 +27,8 @@ pub(in crate::report) fn report(view: &ReportView, style: Style) -> String {
     ];
     let infos = window.pods.iter().map(|pod| &pod.info);
     let problems = problems::text(window.problems.iter(), infos, word, style);
-    text::facts(facts(view)) + &tables.concat() + &problems
+    let problems = text::wrapped(&problems, style.lines);
+    text::facts(facts(view), None) + &tables.concat() + &problems
 }
 
 /// How the window went.

@@ -49,9 +49,13 @@ impl<'a> WaitLimit<'a> {
 
     /// With the least time for carrier, which no device that is up can have at once.
     pub(super) fn for_carrier(self) -> Self {
-        let mut longer = self;
-        longer.until = self.until.max(Instant::now() + LINKWATCH);
-        longer.limits.wait = self.limits.wait.max(LINKWATCH);
+        let mut longer = if self.limits.awaits_carrier {
+            self
+        } else {
+            self.of(Duration::ZERO)
+        };
+        longer.until = longer.until.max(Instant::now() + LINKWATCH);
+        longer.limits.wait = longer.limits.wait.max(LINKWATCH);
         longer
     }
 
@@ -74,19 +78,24 @@ impl<'a> WaitLimit<'a> {
 }
 
 /// Waits until every device under the pods exists, and every one that was `inside` a pod, under any name, and then until nothing
-/// renames it any more. The plans name the missing ones; returns a problem for each that udev has not finished with.
+/// renames it any more. What comes back meanwhile gets the rest of the time for its carrier. The plans name the missing ones;
+/// returns a problem for each that udev has not finished with.
 pub(in crate::restore) fn for_devices(
     host: &mut Host,
     baseline: &mut HostBaseline,
     inside: &[Hardware],
-    limit: WaitLimit<'_>,
+    limit: &mut WaitLimit<'_>,
 ) -> Result<Vec<Problem>, Error> {
+    let mut were_missing = false;
     limit.wait(|| {
         host.refresh()?;
         baseline.learn(&host.state);
-        Ok(are_all_back(host, baseline, inside))
+        let are_back = are_all_back(host, baseline, inside);
+        were_missing |= !are_back;
+        Ok(are_back)
     })?;
-    for_final_names(host, baseline, inside, limit)
+    limit.limits.awaits_carrier |= were_missing;
+    for_final_names(host, baseline, inside, *limit)
 }
 
 /// Whether every device is there, comes with a step of the plan, or is a virtual function that does not come.
@@ -236,8 +245,7 @@ pub(super) fn for_carrier(
         limit.of(LATE_LINKWATCH).wait(|| all_have_carrier(host))?;
     }
     let silent = names.iter().filter(|name| !has_carrier(host, name));
-    // Without --wait the user did not request carrier.
-    let was_requested = !limit.limits.wait.is_zero();
+    let was_requested = limit.limits.awaits_carrier && !limit.limits.wait.is_zero();
     Ok(silent
         .map(|name| {
             if was_requested {

@@ -16,7 +16,7 @@ use crate::window::rebuild_check::query;
 const BACK_AGAIN: Duration = Duration::from_secs(90);
 
 impl Driver<'_> {
-    /// Watches until `--settle` is over, restores what is lost meanwhile, and observes everything a last time.
+    /// Watches until `--watch` is over, restores what is lost meanwhile, and observes everything a last time.
     pub(super) fn check_rebuilds(&mut self, network: &mut PodNetwork) {
         if self.ledger.session.window().is_paused() {
             // Only what is known without kubelet.

@@ -110,6 +110,7 @@ impl PodNetwork {
         let interrupted = || ledger.signals.interrupted();
         let limits = Limits {
             wait,
+            awaits_carrier: true,
             manager_grace: request.manager_grace,
             settle: Duration::ZERO,
             pod_budget: request.pod_budget,

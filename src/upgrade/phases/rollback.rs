@@ -57,7 +57,7 @@ pub(crate) fn needed(
     after: &NetworkAfter,
 ) -> Option<(Rollback, Problem)> {
     let rollback = request.rollback.filter(|_| window.rollback.is_none())?;
-    // Without --wait netfix does not wait for carrier.
+    // With `--nic-wait 0` netfix does not wait for carrier.
     let waited = !request.wait.is_zero();
     let (reason, nics, lost) = reason(window, after, rollback.max_lost, waited)?;
     let problem = {

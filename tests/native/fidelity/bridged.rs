@@ -214,10 +214,10 @@ fn a_pod_whose_bridge_does_not_get_its_uplink_back_is_not_called_restored() {
     let pod = behind(&node, "web");
     node.snapshot();
     node.lose();
-    node.netfix("restore")
+    node.netfix("restore --nic-wait 0")
         .exits(1)
         .names("uplink-lost", pod.name(), &["bridge"]);
-    let run = node.netfix_json("restore").exits(1);
+    let run = node.netfix_json("restore --nic-wait 0").exits(1);
     assert_eq!(run.pod(&pod)["state"], "failed", "{}", run.transcript());
 }
 

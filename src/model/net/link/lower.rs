@@ -132,6 +132,26 @@ impl Link {
         self.kind == LinkKind::Physical || self.can_be_made()
     }
 
+    /// The kind of the links that stand in for devices in a rehearsal. Every node with pods has it, and to load its driver adds no link,
+    /// as that of a dummy does.
+    pub(crate) const STAND_IN: &str = "veth";
+
+    /// The links of the twin of a host have indexes from here on, beyond all others: the kernel declares a link operational at once only
+    /// if its index is not that of the link below it (`linkwatch_urgent_event` in `net/core/link_watch.c`).
+    pub(crate) const FIRST_STAND_IN: u32 = 1 << 20;
+
+    /// Whether a port of a switch can lead to other machines, and be lost with a NIC: not the end of a pair, which belongs to a pod,
+    /// nor a tap of a virtual machine. A dummy or an ifb can stand in for a device.
+    pub(crate) fn can_be_uplink(&self) -> bool {
+        let is_known = self.can_be_lost() || self.parent.is_some() || self.is_stand_in();
+        is_known || matches!(self.kind.name(), "dummy" | "ifb")
+    }
+
+    /// Whether it stands in for a device in a rehearsal.
+    pub(crate) fn is_stand_in(&self) -> bool {
+        self.kind.name() == Self::STAND_IN && self.index >= Self::FIRST_STAND_IN
+    }
+
     /// Whether a new vxlan has this entry, to its remote or group.
     pub(crate) fn comes_with(&self, entry: &FdbEntry) -> bool {
         /// `IFLA_VXLAN_GROUP`, `IFLA_VXLAN_GROUP6`.
