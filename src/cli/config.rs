@@ -171,9 +171,9 @@ fn check(argument: &Arg, option: &str, values: &[String]) -> Result<(), String> 
     let Err(error) = parsed else { return Ok(()) };
     let text = error.to_string();
     let first = text.lines().next().unwrap_or_default();
-    let possible = text.lines().map(str::trim);
-    let possible = possible.filter(|line| line.starts_with("[possible values"));
-    let possible: String = possible.map(|line| format!(" {line}")).collect();
+    let mut lines = text.lines().map(str::trim);
+    let possible = lines.find(|line| line.starts_with("[possible values"));
+    let possible = possible.map_or_else(String::new, |line| format!(" {line}"));
     let first = first.trim_start_matches("error: ");
     Err(format!("{option}: {first}{possible}"))
 }

@@ -137,7 +137,7 @@ lost
 modprobe -r macvlan
 checked "exit-code 2"
 grep -q '^macvlan ' /proc/modules || fail "what a restore needs is not loaded for the sandbox"
-said_of_run | grep -q "^CRITICAL: degraded: ${#PODS[@]} pods: " || fail "not every pod is counted: $(said_of_run)"
+said_of_run | grep -q "^CRITICAL: degraded: ${#PODS[@]} pods (" || fail "not every pod is counted: $(said_of_run)"
 metric "netfix_check_status 2"
 metric "netfix_pods{state=\"degraded\"} ${#PODS[@]}"
 systemctl -q is-failed netfix-check.service
