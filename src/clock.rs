@@ -40,6 +40,13 @@ pub(crate) fn wall() -> String {
     format!("{:.3}", Timestamp::now())
 }
 
+/// So many milliseconds ago, as windows have it.
+pub(crate) fn wall_before(ago: u64) -> String {
+    let now = Timestamp::now();
+    let then = now.checked_sub(Duration::from_millis(ago)).unwrap_or(now);
+    format!("{then:.3}")
+}
+
 /// How far the wall clock was set since a moment that both clocks have, in milliseconds; `None` where it was not.
 pub(crate) fn set_since(wall: &str, since_boot: u64) -> Option<i64> {
     /// Both clocks were read one after the other, and NTP corrects a running clock by up to 0.5 ms a second.

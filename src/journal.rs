@@ -261,6 +261,24 @@ pub(crate) fn watches(length: Duration) {
     log::info!(target: COMMAND, "watching {length} for another loss");
 }
 
+/// What `netfix guard` has decided.
+pub(crate) fn decides(command: &str, text: &str) {
+    log::info!(target: COMMAND, COMMAND = command; "{command}: {text}");
+}
+
+/// What a command has found before its end.
+pub(crate) fn finds(command: &str, problem: &Problem) {
+    let ended = CommandEnd {
+        command,
+        exit: 0,
+        pods: BTreeMap::new(),
+        problems: &[],
+        changes: true,
+        took: Duration::ZERO,
+    };
+    log_problem(problem, &ended);
+}
+
 /// How a command ended.
 pub struct CommandEnd<'a> {
     /// The command's name.

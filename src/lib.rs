@@ -16,6 +16,7 @@ mod fault;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod gateways;
+mod guard;
 mod inventory;
 pub mod journal;
 mod kernel;

@@ -69,7 +69,7 @@ EXAMPLES
   netfix check                  for people
   netfix check --nagios         for a monitoring plugin
   netfix check --merge *.json   the answers of many nodes
-  netfix check -q --textfile /var/lib/node_exporter/netfix.prom";
+  netfix check -q --textfile /var/lib/prometheus/node-exporter/netfix.prom";
 
 pub(super) const PAUSE: &str = "\
 EXAMPLES
@@ -96,6 +96,12 @@ pub(super) const WAIT: &str = "\
 EXAMPLES
   netfix wait                                    until the open window is closed
   netfix wait 20261121T031500Z --timeout 20m     this window; exit code 124 after 20 minutes";
+
+pub(super) const GUARD: &str = "\
+EXAMPLES
+  systemctl enable --now netfix-guard     restore by itself after every unplanned loss
+  netfix guard --once                     look now, and restore what is lost
+  journalctl -t netfix -g guard           what it decided";
 
 pub(super) const HOST: &str = "\
 EXAMPLES

@@ -11,7 +11,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     (
         "Every day",
         &[
-            "status", "check", "snapshot", "restore", "verify", "list", "show", "diff", "plan",
+            "status", "check", "snapshot", "restore", "verify", "guard", "list", "show", "diff", "plan",
         ],
     ),
     ("The window", &["upgrade", "report", "pause", "resume"]),

@@ -6,6 +6,7 @@ pub mod complete;
 mod config;
 mod examples;
 mod groups;
+mod guard;
 mod headings;
 mod nic;
 mod pages;
@@ -37,6 +38,7 @@ pub use args::{
     CheckArgs, DEFAULT_KEEP, DiffArgs, ImportArgs, PodArgs, Runtimes, Selectors, ShowArgs,
     SnapshotArgs, TargetArgs, VerifyArgs,
 };
+pub use guard::GuardArgs;
 pub use nic::NicArgs;
 pub use pages::{Page, page};
 pub(crate) use restore::NIC_WAIT;
@@ -290,6 +292,15 @@ pub enum Command {
     /// needs attention, whatever COMMAND returned.
     #[command(after_help = examples::UPGRADE)]
     Upgrade(Box<UpgradeArgs>),
+    /// Watch for losses that no window caused, and restore the pods by itself: netfix-guard.service
+    ///
+    /// When a NIC, bond, VLAN or bridge under pods was lost and is back, netfix restores the pods as `restore` does, probes their
+    /// gateways and leaves a record for `netfix report`. It does nothing while a window is open, waits for another netfix, and leaves
+    /// alone what somebody deleted. It takes no snapshot.
+    ///
+    /// Exit codes of --once: those of `restore`.
+    #[command(after_help = examples::GUARD)]
+    Guard(GuardArgs),
     /// Show which pods have no network, the last snapshot, the window
     ///
     /// Also the NIC under the pods, the lock and the last window. Changes nothing and needs no lock. A part that cannot

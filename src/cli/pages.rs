@@ -227,7 +227,7 @@ fn files(name: Option<&str>) -> Vec<String> {
         "/var/lib/netfix/checkpoints, node.json, generations  the checkpoints and the host's state";
     const WINDOW: &str =
         "/var/lib/netfix/window.json, windows  the open window; records and logs of closed ones";
-    const UNITS: &str = "/etc/default/netfix  options of netfix-snapshot.service, netfix-check.service and netfix-rehearsal.service";
+    const UNITS: &str = "/etc/default/netfix  options of netfix-snapshot.service, netfix-check.service, netfix-rehearsal.service and netfix-guard.service";
     const CONFIG: &str =
         "/etc/netfix/config.toml  other defaults of options; --config names another file";
     const LOCK: &str = "/var/lib/netfix/lock  held by the command that changes the node";

@@ -26,7 +26,8 @@ impl Command {
             Self::Report(_) => Verb::Report,
             Self::Import(_) => Verb::Import,
             Self::Prune { .. } => Verb::Prune,
-            Self::Host { .. }
+            Self::Guard(_)
+            | Self::Host { .. }
             | Self::Explain { .. }
             | Self::Schema { .. }
             | Self::Completions { .. }
@@ -38,6 +39,7 @@ impl Command {
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
+            Self::Guard(_) => "guard",
             Self::Host { .. } => "host",
             Self::Explain { .. } => "explain",
             Self::Schema { .. } => "schema",
@@ -86,7 +88,10 @@ impl Command {
     /// Whether the command writes a log to stderr while it works.
     #[must_use]
     pub fn logs_to_stderr(&self) -> bool {
-        matches!(self, Self::Upgrade(_) | Self::Status { follow: true, .. })
+        matches!(
+            self,
+            Self::Upgrade(_) | Self::Guard(_) | Self::Status { follow: true, .. }
+        )
     }
 
     /// Whether the command changes something: in the kernel or in the state directory.

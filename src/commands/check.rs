@@ -90,6 +90,7 @@ fn surroundings(open: OpenWindow, store: &Store) -> Surroundings {
             ReportView::new(Window { started, ..window }, Standing::Closed)
         }),
         nics: nics::read(&BTreeSet::new()).unwrap_or_default(),
+        guard: store.load_guard().ok().filter(|guard| guard.schema > 0),
     }
 }
 

@@ -4,6 +4,7 @@ mod check;
 mod common;
 mod diff;
 mod every;
+mod guard;
 mod host;
 mod import;
 mod list;
@@ -35,6 +36,7 @@ pub fn run(command: &Command, context: &mut Context) -> Reply {
     context.store = store.settled(node_identity, settle);
     let result = match command {
         Command::Upgrade(args) => prepare().and_then(|()| window::upgrade::run(args, context)),
+        Command::Guard(args) => Ok(guard::run(args, context)),
         command => document(command, context).map(Reply::Document),
     };
     let mut reply = result.unwrap_or_else(|refusal| Reply::Document(refusal.into()));
@@ -84,6 +86,7 @@ fn document(command: &Command, context: &mut Context) -> Result<Document, Refusa
         Command::Import(args) => import::run(args, context),
         Command::Prune { keep } => list::prune(*keep, context),
         Command::Upgrade(_)
+        | Command::Guard(_)
         | Command::Host { .. }
         | Command::Explain { .. }
         | Command::Schema { .. }

@@ -58,6 +58,24 @@ impl LinkEvents {
         Ok(events.into_iter().filter_map(loss).collect())
     }
 
+    /// What has changed since the last call. Blocks until there is an event.
+    /// Fails with `ENOBUFS` when events were lost because the receive buffer was full.
+    pub fn changes(&mut self) -> Result<Vec<LinkChange>, Error> {
+        let events = receive(&mut self.0)?.into_iter();
+        let change = |event| match event {
+            RouteNetlinkMessage::DelLink(message) => Some(LinkChange {
+                name: link::name(&message)?,
+                index: None,
+            }),
+            RouteNetlinkMessage::NewLink(message) => Some(LinkChange {
+                name: link::name(&message)?,
+                index: Some(message.header.index),
+            }),
+            _ => None,
+        };
+        Ok(events.filter_map(change).collect())
+    }
+
     /// Whether an event arrived within `limit`; a signal ends the wait early.
     fn wait(&self, limit: Duration) -> Result<bool, Error> {
         is_readable(&[self.0.as_fd()], limit)
@@ -73,6 +91,21 @@ impl LinkEvents {
             }
         }
         Ok(())
+    }
+}
+
+/// An event of a link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkChange {
+    /// Its name.
+    pub name: IfName,
+    /// Its ifindex; `None` where it was deleted.
+    pub index: Option<u32>,
+}
+
+impl AsFd for LinkEvents {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 }
 

@@ -3,6 +3,7 @@
 //!
 //! Times are milliseconds since the window's start, by the monotonic clock.
 
+mod guard;
 mod reboot;
 mod run;
 mod setting;
@@ -16,6 +17,7 @@ use super::{
 use crate::model::fate::{ContainerChange, Fate, PodFingerprint};
 use crate::model::pod::identity::Holder;
 
+pub use guard::{GUARD_SCHEMA, GuardPace, GuardRecord, UnplannedEnd};
 pub(crate) use run::command_line;
 pub use run::{Rollback, RollbackReason, Run};
 pub use setting::{LostSetting, SettingResult};
@@ -48,8 +50,11 @@ pub struct Window {
     /// The version of the netfix that wrote it; null in the record of an earlier one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// The command that opened it: `upgrade` or `pause`.
+    /// The command that opened it: `upgrade`, `pause` or `guard`.
     pub command: String,
+    /// Its kind; null for one that was planned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<WindowKind>,
     /// The machine and boot.
     pub node: NodeIdentity,
     /// The process that opened it.
@@ -99,6 +104,14 @@ pub struct Window {
     pub problems: Vec<Problem>,
     /// The file with netfix's messages and the command's output; null when it could not be written.
     pub log: Option<String>,
+}
+
+/// What a window is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WindowKind {
+    /// A loss that no COMMAND caused, which `netfix guard` restores.
+    Unplanned,
 }
 
 /// A paused unit.
@@ -151,6 +164,8 @@ impl Phase {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PhaseName {
+    /// From a loss that no COMMAND caused until its restore could begin.
+    Loss,
     /// Checking that every pod could be restored.
     Check,
     /// Writing the checkpoints.
@@ -291,6 +306,12 @@ impl Window {
         self.phases
             .iter()
             .any(|phase| phase.name == PhaseName::Command)
+    }
+
+    /// Whether `netfix guard` opened it.
+    #[must_use]
+    pub fn is_unplanned(&self) -> bool {
+        self.kind == Some(WindowKind::Unplanned)
     }
 
     /// Whether its snapshot was taken.

@@ -51,7 +51,11 @@ pub(crate) enum RecordSource {
     /// libcni's cache in this folder.
     CniCache(PathBuf),
     /// Records and node state in memory, should the disk fail.
-    Memory(Box<(Stored, Option<NodeState>)>),
+    Memory {
+        contents: Box<(Stored, Option<NodeState>)>,
+        /// Whether the open window took them itself.
+        is_of_window: bool,
+    },
 }
 
 /// Surveys what a request needs, and refuses it if its source cannot be read.
@@ -132,7 +136,7 @@ fn nic_rules(request: &SurveyRequest, surveyed: &Surveyed) -> NicRules {
 /// What becomes of what daemons own: they have hardly withdrawn it since the snapshot of a window that is open.
 fn daemons(request: &SurveyRequest, store: &Store) -> DaemonState {
     let is_of_window = match request.source {
-        RecordSource::Memory(_) => true,
+        RecordSource::Memory { is_of_window, .. } => is_of_window,
         RecordSource::Checkpoints { generation: None } => {
             let window = store.open_window().ok().flatten();
             window.is_some_and(|window| window.has_snapshot())
@@ -151,7 +155,7 @@ fn missed(request: &SurveyRequest, surveyed: &Surveyed) -> BTreeSet<PodId> {
     let found: Vec<_> = surveyed.matched.iter().map(|one| &one.info).collect();
     let is_missed = |info: &PodInfo| match &request.source {
         // The window knows which of its pods may be gone.
-        RecordSource::Memory(_) => false,
+        RecordSource::Memory { .. } => false,
         _ => request.selection.is_alone(info, &found),
     };
     let ids = surveyed.rejected.iter().map(|one| &one.pod.info);
@@ -168,7 +172,7 @@ fn nothing_stored(request: &SurveyRequest) -> Problem {
             let folder = folder.display().to_string();
             ForeignCause::NoCacheEntries { folder }.error(selection)
         }
-        RecordSource::Checkpoints { .. } | RecordSource::Memory(_) => {
+        RecordSource::Checkpoints { .. } | RecordSource::Memory { .. } => {
             MatchingCause::NoCheckpoints.error(selection)
         }
     }
@@ -188,8 +192,8 @@ fn read(request: &SurveyRequest, store: &Store) -> Result<SourceContents, Refusa
             let cache = cni_cache::read(folder)?;
             (Records::Cache(cache), load_node(store, &mut problems))
         }
-        RecordSource::Memory(memory) => {
-            let (stored, mut node) = memory.as_ref().clone();
+        RecordSource::Memory { contents, .. } => {
+            let (stored, mut node) = contents.as_ref().clone();
             loaders::forget_ended(&mut node);
             (Records::Stored(stored), node)
         }

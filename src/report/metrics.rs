@@ -2,15 +2,17 @@
 //!
 //! Nothing here can fail, so a half of the metrics never replaces a whole file.
 
+mod last;
+
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};
 
 use jiff::Timestamp;
 
+use crate::model::window::GuardRecord;
 use crate::model::{Nic, Problem};
 use crate::report::document::CheckView;
 use crate::report::window::hold::HoldView;
-use crate::report::window::nics::changes;
 use crate::report::window::view::ReportView;
 
 /// What the metrics have besides the findings of the check.
@@ -22,6 +24,8 @@ pub(crate) struct Surroundings {
     pub last: Option<ReportView>,
     /// The NICs of the host.
     pub nics: Vec<Nic>,
+    /// What `netfix guard` has done; `None` where it never ran.
+    pub guard: Option<GuardRecord>,
 }
 
 /// Whether a window is open.
@@ -156,54 +160,11 @@ fn of_windows(around: &Surroundings, text: &mut Text) {
         open.and_then(|(.., is_held)| is_held).map(u8::from),
     );
     if let Some(last) = &around.last {
-        of_last_window(last, text);
+        last::of_window(last, text);
     }
-}
-
-fn of_last_window(ReportView { window, computed }: &ReportView, text: &mut Text) {
-    let started = seconds(&window.started);
-    let lasted = window.ended.map(in_seconds);
-    text.one(
-        "netfix_last_window_start_timestamp_seconds",
-        "When the last closed window was opened.",
-        started,
-    );
-    text.one(
-        "netfix_last_window_end_timestamp_seconds",
-        "When the last closed window was closed.",
-        started
-            .zip(lasted)
-            .map(|(started, lasted)| started + lasted),
-    );
-    text.one(
-        "netfix_last_window_duration_seconds",
-        "How long the last closed window was open.",
-        lasted,
-    );
-    text.one(
-        "netfix_last_window_exit_code",
-        "Exit code of the last closed window.",
-        window.exit,
-    );
-    let verdict = computed.verdict.to_string();
-    text.gauge(
-        "netfix_last_window_verdict",
-        "How the last closed window went; the value is always 1.",
-        [(labels(&[("verdict", &verdict)]), 1)],
-    );
-    text.gauge(
-        "netfix_last_window_nic_info",
-        "A NIC of the host, with its driver and version before and after the last closed window.",
-        changes(window).map(|[device, before, after]| {
-            let device = ("device", device.as_str());
-            (labels(&[device, ("before", &before), ("after", &after)]), 1)
-        }),
-    );
-    text.one(
-        "netfix_last_window_worst_outage_seconds",
-        "The longest outage of a pod in the last closed window.",
-        computed.outages.worst_ms.map(in_seconds),
-    );
+    if let Some(guard) = &around.guard {
+        last::of_guard(guard, text);
+    }
 }
 
 #[allow(
@@ -272,6 +233,14 @@ impl Text {
         }
     }
 
+    /// A counter without labels.
+    fn counter(&mut self, name: &str, help: &str, value: u64) {
+        let _ = writeln!(
+            self.0,
+            "# HELP {name} {help}\n# TYPE {name} counter\n{name} {value}"
+        );
+    }
+
     /// A gauge without labels.
     fn one<V: Display>(&mut self, name: &str, help: &str, value: Option<V>) {
         self.gauge(name, help, value.map(|value| (String::new(), value)));
@@ -318,6 +287,7 @@ mod tests {
                 function: None,
                 carrier: true,
             }],
+            guard: None,
         };
         let text = metrics(&check, &[problem.clone(), problem], &around);
         let (before, after) = text.split_once("netfix_check_timestamp_seconds 1").unwrap();
@@ -376,6 +346,34 @@ mod tests {
             let line = format!("\nnetfix_last_window_nic_info{nic}\n");
             assert!(text.contains(&line), "{line}{text}");
         }
+    }
+
+    #[test]
+    fn what_the_guard_has_done_is_counted() {
+        let mut record = GuardRecord {
+            restores: 3,
+            ..GuardRecord::default()
+        };
+        record.pace.given_up = true;
+        record.last = Some(crate::model::window::UnplannedEnd {
+            window: None,
+            at: "2026-11-21T21:00:59.500Z".to_owned(),
+            exit: 5,
+        });
+        let around = Surroundings {
+            guard: Some(record),
+            ..Surroundings::default()
+        };
+        let text = metrics(&CheckView::default(), &[], &around);
+        for line in [
+            "netfix_guard_restores_total 3",
+            "netfix_guard_given_up 1",
+            "netfix_guard_last_result 5",
+            "netfix_guard_last_restore_timestamp_seconds 1795294859.5",
+        ] {
+            assert!(text.lines().any(|one| one == line), "{line}\n{text}");
+        }
+        assert!(text.contains("# TYPE netfix_guard_restores_total counter"));
     }
 
     #[test]

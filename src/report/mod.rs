@@ -42,7 +42,7 @@ pub(crate) use verb::plan::drift;
 pub(crate) use verb::restore::restore;
 pub(crate) use verb::show::setting;
 pub(crate) use verb::snapshot::snapshot;
-pub(crate) use verb::upgrade::{no_preview, preview, question, upgrade};
+pub(crate) use verb::upgrade::{no_preview, preview, question, unplanned, upgrade};
 pub(crate) use verb::verify::verify;
 pub use window::hold::{HoldView, NextView};
 pub use window::outcome::{Ending, PodCounts, PodOutcome};

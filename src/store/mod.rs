@@ -8,6 +8,7 @@ mod disk_space;
 mod error;
 mod file;
 mod generation;
+mod guard;
 mod import;
 mod light;
 mod lock;

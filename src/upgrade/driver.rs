@@ -2,6 +2,7 @@
 
 mod last_look;
 mod probe;
+pub(crate) mod unplanned;
 
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};

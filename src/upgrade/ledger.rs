@@ -6,6 +6,7 @@ use std::time::Instant;
 use crate::clock::boottime;
 use crate::context::Context;
 use crate::journal;
+use crate::kubelet::resume::finish_abandoned;
 use crate::model::problem::{Cause, CommandCause, RollbackCause, WindowCause};
 use crate::model::window::{PhaseName, WindowPod, command_line};
 use crate::model::{Exit, Problem, State, Window};
@@ -22,12 +23,15 @@ use crate::upgrade::request::UpgradeRequest;
 use crate::upgrade::signals::{self, Signals};
 use crate::window::bus;
 use crate::window::event::{Event, PodCount, UserCommand};
+use crate::window::observed::still_open;
 use crate::window::records::{EarlierWindow, find_earlier};
 use crate::window::session::WindowSession;
 use crate::window::session::close::require_closed;
 use crate::window::session::damaged::mend;
 
 const COMMAND: &str = "upgrade";
+/// The command of a window after a loss that no COMMAND caused.
+pub(crate) const GUARD: &str = "guard";
 
 /// The record and log of a window, its problems, and the signals that interrupt a phase.
 pub(crate) struct Ledger {
@@ -50,21 +54,42 @@ impl Ledger {
     /// process. One ends netfix while it waits for the lock.
     pub(crate) fn open(context: &Context, echo: bool, log_limit: u64) -> Result<Self, Refusal> {
         let guard = context.store.lock(COMMAND)?;
+        Self::with(guard, COMMAND, context, echo, log_limit)
+    }
+
+    /// Opens the window of a guard that has the lock, or takes over the one that a guard left.
+    pub(crate) fn unplanned(
+        guard: Guard,
+        context: &Context,
+        log_limit: u64,
+    ) -> Result<Self, Refusal> {
+        Self::with(guard, GUARD, context, false, log_limit)
+    }
+
+    fn with(
+        guard: Guard,
+        command: &'static str,
+        context: &Context,
+        echo: bool,
+        log_limit: u64,
+    ) -> Result<Self, Refusal> {
         let signals = Signals::catch().map_err(|error| {
             let error = error.to_string();
             WindowCause::Signals { error }.error("signals")
         })?;
         let bus = bus::connect()?;
-        let damage = mend(&guard);
-        let session = open_or_resume(guard, &context.store, echo && !context.quiet, log_limit)?;
+        let mut problems = WindowProblems::default();
+        problems.add(Area::Kubelet, mend(&guard));
+        let echo = echo && !context.quiet;
+        let (session, of_earlier) =
+            open_or_resume(guard, command, &context.store, echo, log_limit)?;
+        problems.add(Area::Kubelet, of_earlier);
         signals.log_to(session.log_file.for_thread());
         if session.is_saved() {
-            journal::continues(COMMAND, &session.window().id);
+            journal::continues(command, &session.window().id);
         } else {
-            journal::begins(COMMAND);
+            journal::begins(command);
         }
-        let mut problems = WindowProblems::default();
-        problems.add(Area::Kubelet, damage);
         Ok(Self {
             session,
             problems,
@@ -260,26 +285,36 @@ impl Ledger {
     }
 }
 
+/// A new window, or the interrupted one of this command; with the problems of the end of a guard's, which another command closes.
 fn open_or_resume(
     guard: Guard,
+    command: &'static str,
     store: &Store,
     echo: bool,
     log_limit: u64,
-) -> Result<WindowSession, Refusal> {
-    let (guard, interrupted) = match find_earlier(store)? {
-        EarlierWindow::Nothing => (guard, None),
-        EarlierWindow::Interrupted(window) => (guard, Some(window)),
+) -> Result<(WindowSession, Vec<Problem>), Refusal> {
+    let (guard, problems) = match find_earlier(store)? {
+        EarlierWindow::Nothing => (guard, Vec::new()),
+        EarlierWindow::Interrupted(window) if window.is_unplanned() == (command == GUARD) => {
+            let mut session = WindowSession::take_over(window, guard, echo, log_limit);
+            session.own(command);
+            return Ok((session, Vec::new()));
+        }
+        EarlierWindow::Interrupted(window) if command == GUARD => {
+            return Err(still_open(&window, store).into());
+        }
+        EarlierWindow::Interrupted(window) => {
+            let session = WindowSession::take_over(window, guard, false, log_limit);
+            let problems = finish_abandoned(session, command);
+            (store.lock(command)?, problems)
+        }
         EarlierWindow::Finished(window) => {
             require_closed(&window, &guard)?;
-            (guard, None)
+            (guard, Vec::new())
         }
     };
-    let Some(window) = interrupted else {
-        return WindowSession::open(store, guard, COMMAND, echo, log_limit);
-    };
-    let mut session = WindowSession::take_over(window, guard, echo, log_limit);
-    session.own(COMMAND);
-    Ok(session)
+    let session = WindowSession::open(store, guard, command, echo, log_limit)?;
+    Ok((session, problems))
 }
 
 /// How a window ended.

@@ -6,7 +6,7 @@ use crate::gateways::{Reachability, Verified};
 use crate::model::fate::Fate;
 use crate::model::problem::AlreadyLost;
 use crate::model::window::{PhaseName, Rollback, WindowPod};
-use crate::model::{GatewayAnswer, Problem, Rehearsal, State};
+use crate::model::{GatewayAnswer, IfName, Problem, Rehearsal, State};
 use crate::progress::Wait;
 
 /// The journal's `TARGET` of phases and warnings.
@@ -15,6 +15,10 @@ pub(crate) const TARGET: &str = "netfix::maintenance";
 /// One line of a window's log.
 #[derive(Debug, Clone)]
 pub(crate) enum Event {
+    /// Links of the host were lost without a COMMAND.
+    Lost {
+        links: Vec<IfName>,
+    },
     /// An interrupted window continues.
     ResumingWindow,
     Checking,

@@ -22,6 +22,7 @@ pub(crate) fn opened(id: String, number: u64, command: &str) -> Window {
         revision: None,
         version: None,
         command: command.to_owned(),
+        kind: None,
         node: node::node_identity(),
         owner: procfs::own(),
         started: clock::wall(),

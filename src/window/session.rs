@@ -3,6 +3,7 @@
 
 pub(crate) mod close;
 pub(crate) mod damaged;
+mod unplanned;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::SeekFrom;
@@ -174,11 +175,7 @@ impl WindowSession {
         silent: &[Silence],
         is_selection: bool,
     ) {
-        for pod in &mut self.window.pods {
-            let sandbox = pod.info.sandbox.as_ref();
-            let own = sandboxes.iter().find(|one| sandbox == Some(&one.id));
-            pod.fingerprint_before = own.map(Sandbox::fingerprint);
-        }
+        self.note_fingerprints(sandboxes);
         self.window.nics = nics;
         let warnings = silent.iter().map(Silence::warning);
         self.window.problems.extend(warnings);

@@ -35,6 +35,7 @@ mod duplicates;
 mod fidelity;
 mod files;
 mod generations;
+mod guard;
 mod harness;
 mod host;
 mod host_scope;

@@ -57,6 +57,6 @@ rm "$root/var/lib/netfix/window.json"
 
 echo "== remove"
 in_root -e netfix
-asked 'disable --now --quiet netfix-snapshot.timer netfix-check.timer netfix-rehearsal.timer' removal
+asked 'disable --now --quiet netfix-snapshot.timer netfix-check.timer netfix-rehearsal.timer netfix-guard.service' removal
 [ "$(files)" = etc/default/netfix.rpmsave ] || fail "it left: $(files)"
 kept "the removal"

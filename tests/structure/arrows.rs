@@ -106,6 +106,20 @@ const ARROWS: &[Arrows] = &[
             "window",
         ],
     ),
+    (
+        "guard",
+        &[
+            "inventory",
+            "kubelet",
+            "matching",
+            "plan",
+            "records",
+            "restore",
+            "store",
+            "upgrade",
+            "window",
+        ],
+    ),
 ];
 
 /// Parts that no part below them may use.
@@ -115,6 +129,10 @@ const ABOVE: &[&str] = &["cli", "commands", "fuzzing", "main", "report"];
 const PURE: &[&str] = &["matching", "model", "plan"];
 /// Single files that only compute. They use only parts that do.
 const PURE_FILES: &[&str] = &[
+    "guard/decide.rs",
+    "guard/judge.rs",
+    "guard/pace.rs",
+    "guard/sight.rs",
     "rehearsal/compare.rs",
     "rehearsal/survivors.rs",
     "snapshot/decide.rs",

@@ -27,7 +27,7 @@ pub(crate) fn under(pod: &NetState, host: &NetState) -> Vec<StackLink> {
 }
 
 /// The switch with an uplink that this link of the host is a port of.
-fn bridge_of<'a>(port: &IfName, host: &'a NetState) -> Option<&'a IfName> {
+pub(crate) fn bridge_of<'a>(port: &IfName, host: &'a NetState) -> Option<&'a IfName> {
     let master = host.link(port)?.master.as_ref();
     let switch = master.and_then(|name| host.link(name));
     let switch = switch.filter(|link| link.is_switch() && !below(link, host).is_empty());

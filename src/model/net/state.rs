@@ -1,6 +1,6 @@
 //! The whole network state of one namespace.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +51,22 @@ impl NetState {
     pub(crate) fn links_but_loopback(&self) -> impl Iterator<Item = &Link> {
         let links = self.links.iter();
         links.filter(|link| link.kind != LinkKind::Loopback)
+    }
+
+    /// The state without these links, and without what is on them.
+    pub(crate) fn without_links(&self, names: &BTreeSet<IfName>) -> Self {
+        let mut state = self.clone();
+        let has = |dev: &IfName| names.contains(dev);
+        state.links.retain(|link| !has(&link.name));
+        state.addresses.retain(|address| !has(&address.dev));
+        let stays = |route: &Route| !route.devs().into_iter().any(has);
+        state.routes.retain(stays);
+        state.advertised.retain(stays);
+        state.neighbours.retain(|neighbour| !has(&neighbour.dev));
+        state
+            .nexthops
+            .retain(|nexthop| !nexthop.dev.as_ref().is_some_and(has));
+        state
     }
 
     /// Whether something is recorded that is set on a NIC, or cannot be restored: it may be attached to a link.

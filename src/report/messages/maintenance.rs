@@ -5,11 +5,24 @@ use std::fmt;
 use crate::model::fate::{ContainerChange, Excuse, LastSeen};
 use crate::model::next::NextStep;
 use crate::model::problem::{
-    AlreadyLost, CommandCause, ConditionCause, DetachedCause, HookCause, JobEnd, KubeletCause,
-    RebuildCause, RecordCause, RollbackCause, SystemdCause, WindowCause,
+    AlreadyLost, CommandCause, ConditionCause, DetachedCause, GuardCause, HookCause, JobEnd,
+    KubeletCause, RebuildCause, RecordCause, RollbackCause, SystemdCause, WindowCause,
 };
 use crate::model::text::{count, duration, escape, join};
 use crate::report::messages::{and, observed, or_nothing};
+
+sentences! {
+    GuardCause {
+        Deleted { below } if below.is_empty() => "was deleted: left deleted. `netfix restore` recreates it, `netfix snapshot \
+            --accept host` gives it up",
+        Deleted { below } => "was deleted while {below} stayed: left deleted. `netfix restore` recreates it, `netfix snapshot \
+            --accept host` gives it up" (below = and(below)),
+        Repeats { attempts } => "lost again after {attempts} in a row: netfix guard restores it no more. Find what takes it \
+            away, then run `netfix restore`" (attempts = count(*attempts as usize, "restore")),
+        NoStateDirectory => "no snapshot was ever taken: there is nothing to restore from. Run `netfix snapshot`",
+        Failed { error } => "cannot watch: {error}",
+    }
+}
 
 sentences! {
     WindowCause {

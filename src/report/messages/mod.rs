@@ -25,6 +25,7 @@ macro_rules! sentences {
 }
 
 mod files;
+mod guard;
 mod maintenance;
 mod network;
 pub(super) mod observed;
@@ -55,6 +56,7 @@ sentences! {
         Socket(cause) => "{cause}",
         Gateway(cause) => "{cause}",
         Window(cause) => "{cause}",
+        Guard(cause) => "{cause}",
         Detached(cause) => "{cause}",
         Record(cause) => "{cause}",
         Command(cause) => "{cause}",
@@ -122,10 +124,10 @@ mod tests {
     use super::*;
     use crate::model::problem::{
         CheckCause, CommandCause, ConditionCause, ConflictCause, DetachedCause, FleetCause,
-        ForeignCause, GatewayCause, HookCause, InventoryCause, KubeletCause, MatchingCause,
-        PartialCause, PlanCause, RebuildCause, RecordCause, RehearsalCause, RestoreCause,
-        RollbackCause, SnapshotCause, SocketCause, StoreCause, SystemdCause, UsageCause,
-        WindowCause,
+        ForeignCause, GatewayCause, GuardCause, HookCause, InventoryCause, KubeletCause,
+        MatchingCause, PartialCause, PlanCause, RebuildCause, RecordCause, RehearsalCause,
+        RestoreCause, RollbackCause, SnapshotCause, SocketCause, StoreCause, SystemdCause,
+        UsageCause, WindowCause,
     };
     use crate::report::docs::listed_part;
 
@@ -146,7 +148,7 @@ mod tests {
     fn messages() -> BTreeMap<String, Vec<String>> {
         let areas = messages! {
             InventoryCause StoreCause MatchingCause ForeignCause PlanCause ConflictCause PartialCause RestoreCause
-            SnapshotCause CheckCause RehearsalCause SocketCause GatewayCause WindowCause DetachedCause RecordCause CommandCause SystemdCause KubeletCause
+            SnapshotCause CheckCause RehearsalCause SocketCause GatewayCause WindowCause GuardCause DetachedCause RecordCause CommandCause SystemdCause KubeletCause
             RebuildCause RollbackCause UsageCause ConditionCause HookCause FleetCause
         };
         let mut by_code: BTreeMap<String, Vec<String>> = BTreeMap::new();

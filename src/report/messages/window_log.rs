@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::model::text::{count, duration, escape};
+use crate::model::text::{count, duration, escape, join};
 use crate::model::window::{PhaseName, command_line};
 use crate::progress::Wait;
 use crate::report::messages::maintenance::repaired;
@@ -13,8 +13,18 @@ use crate::window::event::{
     Budget, Event, PodCount, RebuildCheck, SignalEffect, UserCommand, WindowMoment,
 };
 
+/// A device inside a pod is no link of the host.
+fn or_host(links: String) -> String {
+    if links.is_empty() {
+        "devices of pods".to_owned()
+    } else {
+        links
+    }
+}
+
 sentences! {
     Event {
+        Lost { links } => "{links}: lost, and back; restoring the pods" (links = or_host(join(links, ", "))),
         ResumingWindow => "resuming the interrupted window from its snapshot",
         Checking => "checking that every pod can be restored",
         TakingSnapshot => "taking a snapshot",
@@ -107,6 +117,7 @@ fn on_phase(moment: WindowMoment) -> &'static str {
         (None | Some(PhaseName::Check | PhaseName::Snapshot), _) => {
             "the window ends before anything is changed"
         }
+        (Some(PhaseName::Loss), _) => "the pods are restored first",
         (Some(PhaseName::Pause), _) => "COMMAND does not run",
         (Some(PhaseName::Restore), Some(Wait::Device | Wait::Carrier)) => {
             "netfix stops waiting for the NIC, and restores what is possible"

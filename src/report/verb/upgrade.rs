@@ -1,11 +1,13 @@
 //! `upgrade`: the report of the window; of a window that is not opened, what it would do, and to which pods.
 
+use std::time::Duration;
+
 use super::pods::sorted;
 use super::report::window;
 use super::restore::restore;
 use crate::kubelet::unit::UnitToPause;
 use crate::model::problem::{Cause, WindowCause};
-use crate::model::window::command_line;
+use crate::model::window::{WindowPod, command_line};
 use crate::model::{Code, Exit, IfName, Nic, NodeIdentity, Problem, Severity, State};
 use crate::refusal::Refusal;
 use crate::report::document::{Document, Extra, NodeView, PodView};
@@ -38,6 +40,20 @@ pub(crate) fn upgrade(upgraded: Upgraded) -> Document {
         extra: report,
         ..restore(upgraded.restored)
     }
+}
+
+/// The last line of a restore of `netfix guard`.
+pub(crate) fn unplanned(upgraded: &Upgraded, took: Duration) -> String {
+    let window = upgraded.window.as_ref();
+    let pods = window.map_or(&[][..], |window| &window.pods);
+    let is_good = |pod: &&WindowPod| pod.state.is_some_and(State::is_good);
+    let good = pods.iter().filter(is_good).count();
+    let pods = count(pods.len(), "pod");
+    let took = duration(took);
+    let report = window.map_or_else(String::new, |window| {
+        format!(": netfix report {}", window.id)
+    });
+    format!("{good} of {pods} restored after {took}{report}")
 }
 
 pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {

@@ -99,7 +99,11 @@ impl PodNetwork {
         let in_memory = (self.baseline.stored.clone(), self.baseline.node.clone());
         let wanted = SurveyRequest {
             selection: request.selection.clone(),
-            source: RecordSource::Memory(Box::new(in_memory)),
+            source: RecordSource::Memory {
+                contents: Box::new(in_memory),
+                // What a daemon has withdrawn since an older snapshot stays away.
+                is_of_window: !ledger.session.window().is_unplanned(),
+            },
             fallback: Fallback::GenerationsAndCache,
             with_daemons: false,
             nic: request.nic,

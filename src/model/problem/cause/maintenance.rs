@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use super::{Cause, causes};
-use crate::model::PodInfo;
 use crate::model::fate::{ContainerChange, LastSeen};
 use crate::model::next::WindowNow;
 use crate::model::window::PhaseName;
+use crate::model::{IfName, PodInfo};
 
 causes! {
     /// Causes found around a maintenance window: before it starts, in its unit, in its record.
@@ -42,6 +42,16 @@ causes! {
         SilentBefore => GatewayUnreachable,
         NotProbedBefore => GatewayUnknown,
         TargetSilentBefore => TargetUnreachable,
+    }
+}
+
+causes! {
+    /// Causes found by `netfix guard`.
+    GuardCause {
+        Deleted { below: Vec<IfName> } => LinkDeleted,
+        Repeats { attempts: u32 } => LossRepeats,
+        NoStateDirectory => CheckpointMissing,
+        Failed { error: String } => Failed,
     }
 }
 

@@ -12,8 +12,8 @@ pub use files::{
     UsageCause,
 };
 pub use maintenance::{
-    AlreadyLost, CommandCause, ConditionCause, DetachedCause, HookCause, JobEnd, KubeletCause,
-    RebuildCause, RecordCause, RollbackCause, SystemdCause, WindowCause,
+    AlreadyLost, CommandCause, ConditionCause, DetachedCause, GuardCause, HookCause, JobEnd,
+    KubeletCause, RebuildCause, RecordCause, RollbackCause, SystemdCause, WindowCause,
 };
 pub use network::{
     ClaimHolder, ConflictCause, GatewayCause, Others, PlanCause, RestoreCause, SocketCause, Title,
@@ -114,6 +114,7 @@ areas! {
     Socket(SocketCause),
     Gateway(GatewayCause),
     Window(WindowCause),
+    Guard(GuardCause),
     Detached(DetachedCause),
     Record(RecordCause),
     Command(CommandCause),

@@ -1,0 +1,46 @@
+//! Arguments of `guard`.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use super::args::{ProbeArgs, Runtimes, Selectors};
+use super::nic::NicArgs;
+
+/// How the guard restores.
+#[derive(Debug, Clone, Args)]
+pub struct GuardArgs {
+    /// Which pods.
+    #[command(flatten)]
+    pub selectors: Selectors,
+    /// Restore also links of the host that somebody deleted while their parent stayed
+    #[arg(long)]
+    pub also_deleted: bool,
+    /// Look once, restore what is lost, and end
+    #[arg(long)]
+    pub once: bool,
+    /// A look for the process that watches.
+    #[arg(long, hide = true)]
+    pub step: bool,
+    /// When a loss repeats, wait this long before the second restore, then twice as long each time; after five in a row, stop
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = humantime::parse_duration)]
+    pub backoff: Duration,
+    /// When some NICs are back, wait this long for others that were lost with them
+    #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = humantime::parse_duration)]
+    pub wait: Duration,
+    /// Wait this long for the network manager that owns a missing host link to bring it back, then recreate it
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
+    pub manager_grace: Duration,
+    /// After a restore, watch this long for lost links and rebuilt pods
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = humantime::parse_duration)]
+    pub settle: Duration,
+    /// Settings of NICs.
+    #[command(flatten)]
+    pub nic: NicArgs,
+    /// How the restore probes addresses.
+    #[command(flatten)]
+    pub probe: ProbeArgs,
+    /// Which runtimes.
+    #[command(flatten)]
+    pub runtimes: Runtimes,
+}

@@ -1,0 +1,187 @@
+//! `netfix guard`: restores pods after a loss that no window caused.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+use std::num::NonZeroUsize;
+use std::time::{Duration, Instant};
+
+use crate::cli::GuardArgs;
+use crate::commands::common::{Reply, prepare};
+use crate::context::Context;
+use crate::guard::decide::{Choice, Decided, GuardDecision};
+use crate::guard::look::{GuardRequest, Looked, look};
+use crate::guard::watch::{LookInput, watch};
+use crate::journal::{self, CommandEnd};
+use crate::kubelet::unit::UnitToPause;
+use crate::model::problem::GuardCause;
+use crate::model::text::join;
+use crate::model::{Exit, Problem};
+use crate::refusal::Refusal;
+use crate::report;
+use crate::upgrade::ledger::Upgraded;
+use crate::upgrade::request::{Accepts, UpgradeRequest};
+use crate::window::log_file::DEFAULT_LIMIT;
+
+/// How long kubelet may be paused.
+const DEADLINE: Duration = Duration::from_secs(600);
+/// What the restore of one pod may cost before all others come first, and how long a gateway may take to answer.
+const POD: Duration = Duration::from_secs(5);
+
+pub(super) fn run(args: &GuardArgs, context: &mut Context) -> Reply {
+    let code = prepare().and_then(|()| carry_out(args, context));
+    Reply::Printed(code.unwrap_or_else(|refusal| {
+        for problem in &refusal.problems {
+            tell_problem(problem);
+        }
+        let end = if refusal.failed {
+            Exit::Failed
+        } else {
+            Exit::Refused
+        };
+        end as u8
+    }))
+}
+
+/// Looks once, or watches; returns the exit code.
+fn carry_out(args: &GuardArgs, context: &mut Context) -> Result<u8, Refusal> {
+    if args.step {
+        let mut text = Vec::new();
+        let _ = io::stdin().read_to_end(&mut text);
+        let input: LookInput = serde_json::from_slice(&text).unwrap_or_default();
+        let looked = look_once(args, input, context)?;
+        let record = serde_json::to_vec(&looked.record).unwrap_or_default();
+        let _ = io::stdout().write_all(&record);
+        return Ok(exit(&looked));
+    }
+    if args.once {
+        let looked = look_once(args, LookInput::default(), context)?;
+        return Ok(exit(&looked));
+    }
+    let folder = context.store.folder();
+    if !folder.is_dir() {
+        return Err(GuardCause::NoStateDirectory.error(folder.display()).into());
+    }
+    watch(folder).map_err(|error| {
+        let error = error.to_string();
+        Refusal::failed(GuardCause::Failed { error }.error("guard"))
+    })?;
+    Ok(Exit::Done as u8)
+}
+
+fn exit(looked: &Looked) -> u8 {
+    let end = looked.upgraded.as_ref().map(|upgraded| upgraded.end);
+    end.unwrap_or(Exit::Done) as u8
+}
+
+fn look_once(args: &GuardArgs, input: LookInput, context: &mut Context) -> Result<Looked, Refusal> {
+    let begin = Instant::now();
+    let request = GuardRequest {
+        upgrade: request(args)?,
+        choice: Choice {
+            also_deleted: args.also_deleted,
+            pause: u64::try_from(args.backoff.as_millis()).unwrap_or(u64::MAX),
+        },
+        losses: input.losses,
+        known: input.record,
+    };
+    let looked = look(request, context, &mut tell)?;
+    for problem in &looked.problems {
+        say(&problem.line(None));
+    }
+    if let Some(upgraded) = &looked.upgraded {
+        tell_end(upgraded, begin.elapsed());
+    }
+    // The second announcements of restored addresses.
+    context.finish();
+    Ok(looked)
+}
+
+/// A window like that of `netfix upgrade`, but without a COMMAND.
+fn request(args: &GuardArgs) -> Result<UpgradeRequest<'static>, Refusal> {
+    Ok(UpgradeRequest {
+        selection: args.selectors.selection()?,
+        runtimes: args.runtimes.config(),
+        devices: Vec::new(),
+        pause: UnitToPause::Nothing,
+        deadline: DEADLINE,
+        command_timeout: None,
+        wait: args.wait,
+        manager_grace: args.manager_grace,
+        pod_budget: POD,
+        conflict_probe: args.probe.mode(),
+        probe_rate: args.probe.rate.probe_rate,
+        nic: args.nic.nic_settings,
+        timeout: POD,
+        targets: Vec::new(),
+        settle: args.settle,
+        keep: NonZeroUsize::MIN,
+        keep_paused: false,
+        accepts: Accepts::Everything,
+        rehearse: false,
+        log_limit: DEFAULT_LIMIT,
+        command: &[],
+        before: None,
+        after: None,
+        drivers: &[],
+        echo: false,
+        rollback: None,
+    })
+}
+
+/// Logs a decision and the deleted links, each once.
+fn tell(decided: &mut Decided) {
+    for (link, below) in &decided.deleted {
+        let below = below.clone();
+        tell_problem(&GuardCause::Deleted { below }.warning(link));
+    }
+    let text = decided.decision.to_string();
+    match &decided.decision {
+        GuardDecision::GivesUp { attempts } => {
+            let cause = GuardCause::Repeats {
+                attempts: *attempts,
+            };
+            tell_problem(&cause.error(join(&decided.lost, ", ")));
+        }
+        // The end of the wait is not what it is about.
+        GuardDecision::Restore(_) => say_and_log(&text),
+        _ if decided.record.said == text => return,
+        _ => say_and_log(&text),
+    }
+    decided.record.said = text;
+}
+
+fn tell_problem(problem: &Problem) {
+    journal::finds("guard", problem);
+    say(&problem.line(None));
+}
+
+fn say_and_log(text: &str) {
+    journal::decides("guard", text);
+    say(text);
+}
+
+/// On stderr, unless that leads to the journal, which has it already.
+fn say(text: &str) {
+    if std::env::var_os("JOURNAL_STREAM").is_none() {
+        report::line(&format!("netfix guard: {text}"));
+    }
+}
+
+fn tell_end(upgraded: &Upgraded, took: Duration) {
+    let pods = &upgraded.restored.pods;
+    journal::ends(&CommandEnd {
+        command: "guard",
+        exit: upgraded.end as u8,
+        pods: pods
+            .iter()
+            .map(|one| (&one.pod.info.id, (&one.pod.info, one.pod.netns.as_ref())))
+            .collect::<BTreeMap<_, _>>(),
+        problems: &upgraded.problems,
+        changes: true,
+        took,
+    });
+    for problem in upgraded.problems.iter().filter(|one| one.is_error()) {
+        say(&problem.line(None));
+    }
+    say(&report::unplanned(upgraded, took));
+}

@@ -1,0 +1,110 @@
+//! What a look found, for the decision: the host's links under pods, and the pods.
+
+use std::collections::BTreeMap;
+
+use crate::guard::sight::{InsideSight, LinkSight, PodSight};
+use crate::model::net::stack;
+use crate::model::{Hardware, IfName, Indexed, Link, LinkKind, NetState, Parent};
+use crate::plan::link::diff::is_above;
+use crate::plan::{HostLinks, PodVerdict};
+use crate::records::matched::Matched;
+use crate::records::survey::Surveyed;
+use crate::restore::compare::Comparison;
+
+/// The host's links under pods, by their recorded names.
+pub(super) fn links(surveyed: &Surveyed, compared: &Comparison) -> BTreeMap<IfName, LinkSight> {
+    let (recorded, host) = (&surveyed.baseline.state, &surveyed.host.state);
+    let present = Indexed::new(host);
+    let under = surveyed
+        .matched
+        .iter()
+        .flat_map(|one| stack::under(&one.claims(), recorded));
+    let under = under.filter_map(|link| recorded.link(&link.name));
+    under
+        .map(|link| {
+            (
+                link.name.clone(),
+                sight(link, recorded, &compared.links, &present),
+            )
+        })
+        .collect()
+}
+
+fn sight(link: &Link, recorded: &NetState, links: &HostLinks, host: &Indexed<'_>) -> LinkSight {
+    let is_device = !link.can_be_made() && link.parent.is_none();
+    let found = host.link(&links.name_now(&link.name));
+    // Another device may have its name.
+    let found = found.filter(|_| !is_device || links.present.contains(&link.name));
+    let is_own = |made: &Hardware| link.hardware.as_ref().is_some_and(|own| made.is_same(own));
+    let below = recorded.links.iter().filter(|lower| is_above(link, lower));
+    let master = |master: &IfName| links.name_now(master);
+    LinkSight {
+        recorded: link.index,
+        now: found.map(|found| found.index),
+        is_device,
+        comes: links.functions.iter().any(is_own),
+        below: below.map(|lower| lower.name.clone()).collect(),
+        has_ports: link.parent.is_none() && !is_device,
+        master: link.master.clone(),
+        is_attached: found.is_some_and(|found| found.master == link.master.as_ref().map(master)),
+    }
+}
+
+/// The pods that have a record.
+pub(super) fn pods(surveyed: &Surveyed, compared: &Comparison) -> Vec<PodSight> {
+    let pods = surveyed.matched.iter().zip(&compared.pods);
+    let pod = |matched: &Matched, verdict: &PodVerdict| {
+        let claims = matched.claims();
+        let is_lost = matches!(verdict, PodVerdict::Lost(_));
+        PodSight {
+            id: matched.info.id.clone(),
+            on: on(&claims, &surveyed.baseline.state),
+            is_lost,
+            has_no_uplink: matched.lost_uplink(&surveyed.host.state).is_some(),
+            inside: inside(&claims, verdict, &compared.links, &surveyed.host.state),
+        }
+    };
+    pods.map(|(matched, compared)| pod(matched, &compared.verdict))
+        .collect()
+}
+
+/// The links of the host that a pod's links are on: their parents, and the bridges of their other ends.
+fn on(pod: &NetState, host: &NetState) -> Vec<IfName> {
+    let on = pod
+        .links
+        .iter()
+        .filter_map(|link| match (&link.parent, &link.peer) {
+            (Some(Parent::Host(parent)), _) => Some(parent),
+            (_, Some(Parent::Host(peer))) => stack::bridge_of(peer, host),
+            _ => None,
+        });
+    on.cloned().collect()
+}
+
+/// What became of the devices of the host inside a pod. One that somebody moved back has its former ifindex.
+fn inside(pod: &NetState, verdict: &PodVerdict, links: &HostLinks, host: &NetState) -> InsideSight {
+    let PodVerdict::Lost(loss) = verdict else {
+        return InsideSight::None;
+    };
+    let devices = pod
+        .links
+        .iter()
+        .filter(|link| link.kind == LinkKind::Physical);
+    let devices: Vec<_> = devices
+        .filter_map(|link| Some((link, link.hardware.as_ref()?)))
+        .collect();
+    let has_returned = |(link, then): &(&Link, &Hardware)| {
+        let mut now = host.links.iter();
+        let is_same = |one: &Link| one.hardware.as_ref().is_some_and(|own| own.is_same(then));
+        let found = now.find(|one| is_same(one));
+        found.is_some_and(|found| found.index != link.index)
+            || links.functions.iter().any(|made| made.is_same(then))
+    };
+    if devices.iter().any(has_returned) {
+        InsideSight::Returned
+    } else if devices.iter().any(|(link, _)| link.title() == loss.link) {
+        InsideSight::Absent
+    } else {
+        InsideSight::None
+    }
+}

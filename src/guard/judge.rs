@@ -1,0 +1,196 @@
+//! What became of the recorded links of the host, and of each pod on them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::sight::{InsideSight, LinkSights, PodSight, all_below, below};
+use crate::model::IfName;
+use crate::model::window::{GuardPace, GuardRecord};
+
+/// What became of a pod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PodFate {
+    Well,
+    /// It was lost with the host's links under it, and those are back.
+    Ready,
+    /// They are not.
+    Waiting,
+    /// Somebody deleted one of them.
+    Deleted,
+    /// Its own links were lost alone: its runtime or somebody took them away.
+    Alone,
+}
+
+/// The recorded links of the host, as they are now.
+pub(super) struct Judge<'a> {
+    pub links: &'a LinkSights,
+    /// Their ifindexes when nothing was lost.
+    pub settled: BTreeMap<IfName, u32>,
+    /// Whether deleted links are restored too.
+    pub also_deleted: bool,
+}
+
+impl Judge<'_> {
+    fn is_gone(&self, name: &IfName) -> bool {
+        self.links.get(name).is_none_or(|link| link.now.is_none())
+    }
+
+    /// Whether another link is there by this name, or the same device made anew.
+    fn is_remade(&self, name: &IfName) -> bool {
+        let Some(link) = self.links.get(name) else {
+            return false;
+        };
+        let settled = self.settled.get(name).copied().unwrap_or(link.recorded);
+        link.now.is_some_and(|now| now != settled)
+    }
+
+    fn below(&self, name: &IfName) -> &[IfName] {
+        below(self.links, name)
+    }
+
+    fn has_ports(&self, name: &IfName) -> bool {
+        self.links.get(name).is_some_and(|link| link.has_ports)
+    }
+
+    /// Whether it is there, or a restore can make it.
+    fn is_available(&self, name: &IfName) -> bool {
+        let Some(link) = self.links.get(name) else {
+            return false;
+        };
+        if link.now.is_some() || link.comes {
+            return true;
+        }
+        let mut below = link.below.iter();
+        match (link.is_device, link.has_ports) {
+            (true, _) => false,
+            (false, true) => below.any(|one| self.is_available(one)),
+            (false, false) => below.all(|one| self.is_available(one)),
+        }
+    }
+
+    /// Whether it was lost, or what it is on. A bond and a bridge stay without ports.
+    fn is_broken(&self, name: &IfName) -> bool {
+        let mut below = self.below(name).iter();
+        self.is_gone(name)
+            || self.is_remade(name)
+            || !self.has_ports(name) && below.any(|one| self.is_broken(one))
+    }
+
+    /// Whether it is gone, and all below it stayed.
+    fn is_deleted(&self, name: &IfName) -> bool {
+        let is_device = self.links.get(name).is_none_or(|link| link.is_device);
+        let mut below = self.below(name).iter();
+        !is_device && self.is_gone(name) && below.all(|one| self.stayed(one))
+    }
+
+    fn stayed(&self, name: &IfName) -> bool {
+        !self.is_gone(name) && !self.is_remade(name)
+    }
+
+    /// Whether it, or a link below it, was deleted and stays so.
+    pub(super) fn is_on_deleted(&self, name: &IfName, deleted: &BTreeSet<IfName>) -> bool {
+        let mut below = self.below(name).iter();
+        self.is_gone(name)
+            && (deleted.contains(name) || below.any(|one| self.is_on_deleted(one, deleted)))
+    }
+
+    /// The links that were deleted and stay so.
+    pub(super) fn deleted(&self) -> BTreeSet<IfName> {
+        let names = self.links.keys();
+        let deleted = names.filter(|name| !self.also_deleted && self.is_deleted(name));
+        deleted.cloned().collect()
+    }
+
+    /// Those of them that were not told, with the links below them. What was told of others is forgotten: they are back, or were lost
+    /// in another way since.
+    pub(super) fn not_told(
+        &self,
+        deleted: &BTreeSet<IfName>,
+        told: &mut BTreeMap<IfName, Vec<u32>>,
+    ) -> BTreeMap<IfName, Vec<IfName>> {
+        let indexes = |name: &IfName| -> Vec<u32> {
+            let below = self.below(name).iter();
+            below.filter_map(|one| self.links.get(one)?.now).collect()
+        };
+        let now: BTreeMap<_, _> = deleted
+            .iter()
+            .map(|name| (name.clone(), indexes(name)))
+            .collect();
+        let fresh = now
+            .iter()
+            .filter(|(name, indexes)| told.get(*name) != Some(*indexes));
+        let fresh = fresh
+            .map(|(name, _)| (name.clone(), self.below(name).to_vec()))
+            .collect();
+        *told = now;
+        fresh
+    }
+
+    /// The devices that are missing.
+    pub(super) fn missing(&self) -> Vec<IfName> {
+        let missing = self
+            .links
+            .iter()
+            .filter(|(_, link)| link.is_device && link.now.is_none() && !link.comes);
+        missing.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// The links that are gone or were made anew.
+    pub(super) fn lost(&self) -> Vec<IfName> {
+        let names = self.links.keys();
+        let lost = names.filter(|name| self.is_gone(name) || self.is_remade(name));
+        lost.cloned().collect()
+    }
+
+    /// Whether a port was made anew and its bond or bridge does not have it.
+    fn is_loose(&self, name: &IfName) -> bool {
+        let link = self.links.get(name);
+        let master = link.and_then(|link| link.master.as_ref().filter(|_| !link.is_attached));
+        let is_back = master.is_some_and(|master| !self.is_gone(master));
+        is_back && self.is_remade(name)
+    }
+
+    /// Whether there is such a port.
+    pub(super) fn has_loose_port(&self) -> bool {
+        self.links.keys().any(|name| self.is_loose(name))
+    }
+
+    /// What became of a pod.
+    pub(super) fn fate(&self, pod: &PodSight, deleted: &BTreeSet<IfName>) -> PodFate {
+        if !pod.is_lost {
+            return PodFate::Well;
+        }
+        let broken = |name: &&IfName| self.is_broken(name);
+        let (gone, lost): (Vec<_>, Vec<_>) = pod
+            .on
+            .iter()
+            .filter(broken)
+            .partition(|name| self.is_on_deleted(name, deleted));
+        let ports = || pod.on.iter().flat_map(|name| all_below(self.links, name));
+        let is_back = |name: &&IfName| self.is_available(name);
+        if lost.iter().any(is_back) || pod.inside == InsideSight::Returned {
+            PodFate::Ready
+        } else if !lost.is_empty() || pod.inside == InsideSight::Absent {
+            PodFate::Waiting
+        } else if !gone.is_empty() {
+            PodFate::Deleted
+        } else if pod.has_no_uplink && ports().any(|port| self.is_loose(&port)) {
+            PodFate::Ready
+        } else if pod.has_no_uplink && ports().any(|port| self.is_gone(&port)) {
+            PodFate::Waiting
+        } else {
+            PodFate::Alone
+        }
+    }
+
+    /// All is well: these are the ifindexes by which a loss is recognised.
+    pub(super) fn settle(&self, next: &mut GuardRecord) {
+        let present = self.links.iter();
+        let present = present.filter_map(|(name, link)| Some((name.clone(), link.now?)));
+        next.settled.extend(present);
+        next.settled.retain(|name, _| self.links.contains_key(name));
+        // Somebody else restored what was given up.
+        if next.pace.given_up {
+            next.pace = GuardPace::default();
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! One look: observes the machine, decides, and restores. It runs in a process of its own, which gives all memory back.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::clock;
+use crate::context::Context;
+use crate::guard::decide::{self, Choice, Decided, GuardDecision, Wanted};
+use crate::guard::facts;
+use crate::guard::sight::{PodSight, Sight, WindowSight};
+use crate::inventory::{kubelets, node};
+use crate::kubelet::unit::UnitToPause;
+use crate::matching::Selection;
+use crate::model::window::{GuardRecord, UnplannedEnd, WindowPod};
+use crate::model::{IfName, Problem};
+use crate::records::contest::CNI_CACHE;
+use crate::records::fallback::Fallback;
+use crate::records::matched::Matched;
+use crate::records::prepare::{RecordSource, SurveyRequest, prepare};
+use crate::records::survey::Surveyed;
+use crate::refusal::Refusal;
+use crate::restore::compare::{Depth, compare};
+use crate::store::Store;
+use crate::upgrade::driver::unplanned::{UnplannedLoss, drive_unplanned};
+use crate::upgrade::ledger::Upgraded;
+use crate::upgrade::request::UpgradeRequest;
+use crate::window::records::is_owner_alive;
+
+/// How long another netfix is waited for: a window of hours has the lock for hours.
+const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
+/// The runtimes whose kubelet checks the namespaces of pods, and rebuilds those without a network: dockershim's and cri-dockerd's.
+const CHECKED_BY_KUBELET: &str = "docker";
+
+/// The request for a look.
+pub(crate) struct GuardRequest {
+    pub upgrade: UpgradeRequest<'static>,
+    pub choice: Choice,
+    /// When links of the host were lost (`CLOCK_BOOTTIME`, milliseconds), as far as events reported it.
+    pub losses: BTreeMap<IfName, u64>,
+    /// What the last look knew; `None`: as it is on disk.
+    pub known: Option<GuardRecord>,
+}
+
+/// What a look leaves.
+pub(crate) struct Looked {
+    /// For the next look.
+    pub record: GuardRecord,
+    /// The restore, if one took place.
+    pub upgraded: Option<Upgraded>,
+    pub problems: Vec<Problem>,
+}
+
+/// Looks once, and restores where that is decided; `tell` receives each decision before anything is done.
+pub(crate) fn look(
+    mut request: GuardRequest,
+    context: &mut Context,
+    tell: &mut dyn FnMut(&mut Decided),
+) -> Result<Looked, Refusal> {
+    let store = context.store.clone();
+    if !store.exists() {
+        return Ok(left(GuardRecord::default()));
+    }
+    let mut problems = Vec::new();
+    let known = request.known.take();
+    let known = known.unwrap_or_else(|| GuardRecord {
+        // Each start says what it finds.
+        said: String::new(),
+        ..load(&store, &mut problems)
+    });
+    let mut first = observe(&request, &known, &store)?;
+    if !matches!(first.decided.decision, GuardDecision::Restore(_)) {
+        tell(&mut first.decided);
+        keep(&store, &known, &first.decided.record);
+        return Ok(Looked {
+            problems,
+            ..left(first.decided.record)
+        });
+    }
+    let mut looked = restore(request, &known, context, tell)?;
+    looked.problems.extend(problems);
+    Ok(looked)
+}
+
+/// Restores under the lock. Another netfix may be at work, and may have restored everything before this has it.
+fn restore(
+    mut request: GuardRequest,
+    known: &GuardRecord,
+    context: &mut Context,
+    tell: &mut dyn FnMut(&mut Decided),
+) -> Result<Looked, Refusal> {
+    let store = context.store.clone();
+    let guard = store.clone().patient(FOREVER, |_| {}).lock("guard")?;
+    let mut seen = observe(&request, known, &store)?;
+    tell(&mut seen.decided);
+    let mut record = seen.decided.record.clone();
+    let GuardDecision::Restore(wanted) = &seen.decided.decision else {
+        let _ = guard.save_guard(&record);
+        return Ok(left(record));
+    };
+    let mut problems = Vec::new();
+    decide::begins(&mut record, clock::boottime());
+    // On disk before the restore: a guard that dies in each of them must not restore without end.
+    let saved = guard.save_guard(&record);
+    problems.extend(saved.err().map(|error| error.problem().demoted()));
+    let loss = seen.loss(wanted, &request);
+    let selection = request.upgrade.selection.clone();
+    request.prepare(wanted, &seen.surveyed);
+    let upgraded = drive_unplanned(loss, &request.upgrade, guard, context)?;
+    request.upgrade.selection = selection;
+    record.restores += 1;
+    record.pace.last = Some(clock::boottime());
+    record.last = Some(UnplannedEnd {
+        window: upgraded.window.as_ref().map(|window| window.id.clone()),
+        at: clock::wall(),
+        exit: upgraded.end as u8,
+    });
+    // What is there now is what a later loss is compared with.
+    let record = match observe(&request, &record, &store) {
+        Ok(mut after) => {
+            tell(&mut after.decided);
+            after.decided.record
+        }
+        Err(refusal) => {
+            problems.extend(refusal.problems);
+            record
+        }
+    };
+    let saved = store
+        .lock("guard")
+        .and_then(|guard| guard.save_guard(&record));
+    problems.extend(saved.err().map(|error| error.problem().demoted()));
+    Ok(Looked {
+        record,
+        upgraded: Some(upgraded),
+        problems,
+    })
+}
+
+fn left(record: GuardRecord) -> Looked {
+    Looked {
+        record,
+        upgraded: None,
+        problems: Vec::new(),
+    }
+}
+
+/// The record on disk. A damaged one is replaced.
+fn load(store: &Store, problems: &mut Vec<Problem>) -> GuardRecord {
+    store.load_guard().unwrap_or_else(|error| {
+        problems.push(error.problem().demoted());
+        GuardRecord::default()
+    })
+}
+
+/// Writes what is known, unless another netfix has the lock: the process that watches has it in memory.
+fn keep(store: &Store, known: &GuardRecord, record: &GuardRecord) {
+    if known == record && store.load_guard().is_ok_and(|stored| stored == *record) {
+        return;
+    }
+    let store = store.clone().patient(Duration::ZERO, |_| {});
+    if let Ok(guard) = store.lock("guard") {
+        let _ = guard.save_guard(record);
+    }
+}
+
+/// What was observed, and what follows.
+struct Observation {
+    decided: Decided,
+    sight: Sight,
+    surveyed: Surveyed,
+}
+
+fn observe(
+    request: &GuardRequest,
+    known: &GuardRecord,
+    store: &Store,
+) -> Result<Observation, Refusal> {
+    let survey = SurveyRequest {
+        selection: request.upgrade.selection.clone(),
+        source: RecordSource::Checkpoints { generation: None },
+        fallback: Fallback::GenerationsAndCache,
+        with_daemons: false,
+        nic: request.upgrade.nic,
+        parent: None,
+        runtimes: request.upgrade.runtimes.clone(),
+        cni_cache: CNI_CACHE.into(),
+    };
+    let mut surveyed = prepare(&survey, store)?;
+    let compared = compare(&mut surveyed, Depth::Creation)?;
+    let recorded = surveyed.node_state.as_ref();
+    let sight = Sight {
+        now: clock::boottime(),
+        boot: node::node_identity().boot_id,
+        snapshot: recorded.map(|recorded| recorded.created.clone()),
+        window: open_window(store)?,
+        links: facts::links(&surveyed, &compared),
+        pods: facts::pods(&surveyed, &compared),
+    };
+    Ok(Observation {
+        decided: decide::decide(known, &sight, request.choice),
+        sight,
+        surveyed,
+    })
+}
+
+fn open_window(store: &Store) -> Result<Option<WindowSight>, Refusal> {
+    let open = store.open_window()?;
+    Ok(open.map(|window| {
+        if window.is_unplanned() && !is_owner_alive(&window) {
+            WindowSight::Unfinished
+        } else {
+            WindowSight::Of(window.command)
+        }
+    }))
+}
+
+impl Observation {
+    /// The loss as a window has it.
+    fn loss(&self, wanted: &Wanted, request: &GuardRequest) -> UnplannedLoss {
+        let of_links = wanted
+            .lost
+            .iter()
+            .filter_map(|name| request.losses.get(name));
+        let since = of_links.min().copied().unwrap_or(self.sight.now);
+        let both = self.sight.pods.iter().zip(&self.surveyed.matched);
+        let both = both.filter(|(pod, _)| wanted.has(pod));
+        let pods = both.map(|(pod, matched)| {
+            let at = self.lost_at(pod, &request.losses).unwrap_or(since);
+            let lost = pod.is_lost.then(|| at.saturating_sub(since));
+            WindowPod {
+                lost,
+                ..WindowPod::new(matched.info.clone(), matched.summary().interfaces)
+            }
+        });
+        let mut pods: Vec<_> = pods.collect();
+        pods.sort_by(|a, b| a.info.id.cmp(&b.info.id));
+        UnplannedLoss {
+            since,
+            links: wanted.lost.clone(),
+            without: wanted.without.clone(),
+            pods,
+        }
+    }
+
+    /// When the first of the links under a pod was lost.
+    fn lost_at(&self, pod: &PodSight, losses: &BTreeMap<IfName, u64>) -> Option<u64> {
+        let under = pod.on.iter().flat_map(|name| self.sight.all_below(name));
+        under.filter_map(|name| losses.get(&name)).min().copied()
+    }
+}
+
+impl GuardRequest {
+    /// The request for the window of this restore.
+    fn prepare(&mut self, wanted: &Wanted, surveyed: &Surveyed) {
+        let is_wanted = |one: &&Matched| {
+            let pods = wanted.pods.as_ref();
+            pods.is_none_or(|pods| pods.contains(&one.info.id))
+        };
+        let pods = || surveyed.matched.iter().filter(is_wanted);
+        let inodes = pods().map(|one| one.pod.identity.inode);
+        if wanted.pods.is_some() || !wanted.without.is_empty() {
+            self.upgrade.selection = Selection::of_inodes(inodes);
+        }
+        if !wanted.waits {
+            self.upgrade.wait = Duration::ZERO;
+        }
+        let is_checked =
+            pods().any(|one| one.info.sandbox.is_some() && one.info.source == CHECKED_BY_KUBELET);
+        if is_checked && kubelets::running().is_ok_and(|running| !running.is_empty()) {
+            self.upgrade.pause = UnitToPause::Kubelet;
+        }
+    }
+}

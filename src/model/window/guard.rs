@@ -1,0 +1,64 @@
+//! What `netfix guard` knows from one look to the next: `guard.json`.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::IfName;
+
+/// Version of the format.
+pub const GUARD_SCHEMA: u32 = 1;
+
+/// What the guard knows, and what it tells monitoring.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GuardRecord {
+    /// Version of this format.
+    pub schema: u32,
+    /// The boot that the ifindexes and times are of.
+    pub boot: Option<String>,
+    /// When the snapshot was taken that the last look compared with (RFC 3339, UTC).
+    pub snapshot: Option<String>,
+    /// The ifindexes of the host's links under pods when nothing was lost, by their recorded names.
+    pub settled: BTreeMap<IfName, u32>,
+    /// The deleted links that were reported, each with the ifindexes of the links below it then.
+    pub told: BTreeMap<IfName, Vec<u32>>,
+    /// The devices of the host that were missing at the last look.
+    pub missing: Vec<IfName>,
+    /// How often a loss repeated.
+    pub pace: GuardPace,
+    /// Whether something is lost or left alone: then every event of a link matters.
+    pub is_waiting: bool,
+    /// Whether a pod has a device of the host inside: its return is the event of a new link.
+    pub has_devices_inside: bool,
+    /// When to look again without an event (`CLOCK_BOOTTIME`, milliseconds).
+    pub again_at: Option<u64>,
+    /// The last decision that was logged: it is logged once.
+    pub said: String,
+    /// The restores so far.
+    pub restores: u64,
+    /// The last restore; null before the first.
+    pub last: Option<UnplannedEnd>,
+}
+
+/// How often a loss repeated.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GuardPace {
+    /// The restores that followed each other closely.
+    pub attempts: u32,
+    /// When the last one began (`CLOCK_BOOTTIME`, milliseconds).
+    pub last: Option<u64>,
+    /// Whether the guard restores no more.
+    pub given_up: bool,
+}
+
+/// How a restore of the guard ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnplannedEnd {
+    /// The window, for `netfix report`.
+    pub window: Option<String>,
+    /// When it ended (RFC 3339, UTC).
+    pub at: String,
+    /// The exit code that `netfix restore` would have.
+    pub exit: u8,
+}

@@ -1,0 +1,40 @@
+//! The decisions of `netfix guard`, one line each.
+
+use std::time::Duration;
+
+use crate::guard::decide::{GuardDecision, Wanted};
+use crate::model::IfName;
+use crate::model::text::{count, duration, join};
+
+sentences! {
+    GuardDecision {
+        Well => "watching: nothing under the pods is lost",
+        LeftToWindow { command } => "the window of `netfix {command}` is open: nothing to do until it is closed",
+        WaitsFor { missing } => "pods are lost: waiting for {missing}" (missing = or_devices(missing)),
+        LeftDeleted => "pods are lost on links that were deleted: left alone",
+        Restore(wanted) if wanted.resumes => "completing the restore of a guard that is gone{attempt}" (attempt = attempt(wanted)),
+        Restore(wanted) => "restoring the pods on {lost}{attempt}" (lost = or_devices(&wanted.lost), attempt = attempt(wanted)),
+        Later { at: _, after, attempt } => "the loss repeats: attempt {attempt} follows in {after}"
+            (after = duration(Duration::from_millis(*after))),
+        GivesUp { attempts } => "the loss repeats after {attempts}: no more restores"
+            (attempts = count(*attempts as usize, "restore")),
+        GivenUp { attempts } => "the loss repeated after {attempts}: still no more restores"
+            (attempts = count(*attempts as usize, "restore")),
+    }
+}
+
+/// A device inside a pod is no link of the host.
+fn or_devices(links: &[IfName]) -> String {
+    if links.is_empty() {
+        "devices of pods".to_owned()
+    } else {
+        join(links, ", ")
+    }
+}
+
+fn attempt(wanted: &Wanted) -> String {
+    match wanted.attempt {
+        1 => String::new(),
+        number => format!(" (attempt {number} in a row)"),
+    }
+}

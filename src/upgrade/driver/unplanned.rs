@@ -1,0 +1,139 @@
+//! The window of a loss that no COMMAND caused. `netfix guard` has found that its pods can be restored; from the restore on it is like
+//! any other.
+
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread::{self, JoinHandle};
+
+use crate::context::Context;
+use crate::kubelet::unit::UnitToPause;
+use crate::model::window::{PhaseName, WindowPod};
+use crate::model::{IfName, Problem};
+use crate::refusal::Refusal;
+use crate::restore::Restored;
+use crate::runtime::RuntimeAnswer;
+use crate::store::Guard;
+use crate::upgrade::baseline::{LeftOut, read_back};
+use crate::upgrade::driver::Driver;
+use crate::upgrade::ledger::{Area, Ledger, Upgraded};
+use crate::upgrade::phases::late::Named;
+use crate::upgrade::phases::pause;
+use crate::upgrade::phases::restore::PodNetwork;
+use crate::upgrade::request::UpgradeRequest;
+use crate::upgrade::unselected::Unselected;
+use crate::window::event::Event;
+use crate::window::facts::Silence;
+use crate::window::rebuild_check::query;
+
+/// A loss that no COMMAND caused.
+pub(crate) struct UnplannedLoss {
+    /// When it began (`CLOCK_BOOTTIME`, milliseconds).
+    pub since: u64,
+    /// The links that were lost.
+    pub links: Vec<IfName>,
+    /// The links of the host that stay as they are: somebody deleted them.
+    pub without: BTreeSet<IfName>,
+    /// The pods, those that lost their network with the moment as part of the window that begins at `since`.
+    pub pods: Vec<WindowPod>,
+}
+
+/// What the runtimes answer while the pods are restored.
+type Asked = JoinHandle<Result<RuntimeAnswer, Vec<Problem>>>;
+
+/// The window of a loss, under the lock that the guard has.
+pub(crate) fn drive_unplanned(
+    loss: UnplannedLoss,
+    request: &UpgradeRequest<'_>,
+    guard: Guard,
+    context: &mut Context,
+) -> Result<Upgraded, Refusal> {
+    let mut baseline = read_back(&request.selection, &context.store)?;
+    if let Some(node) = &mut baseline.node {
+        node.state = node.state.without_links(&loss.without);
+    }
+    let ledger = Ledger::unplanned(guard, context, request.log_limit)?;
+    baseline.silent = Silence::all_recorded(ledger.session.window());
+    let network = PodNetwork::new(baseline, LeftOut::default(), Unselected::default());
+    let driver = Driver {
+        request,
+        context,
+        ledger,
+        restored: Restored::default(),
+        named: Named::default(),
+        budget: None,
+    };
+    Ok(driver.run_unplanned(network, loss))
+}
+
+impl Driver<'_> {
+    /// The phases after a loss, in their order.
+    fn run_unplanned(mut self, mut network: PodNetwork, loss: UnplannedLoss) -> Upgraded {
+        let worked = catch_unwind(AssertUnwindSafe(|| {
+            // Write down what is about to be done: another guard completes it, should this one be killed.
+            self.record_loss(loss);
+            let asked = self.ask_runtimes();
+            // Pause kubelet where it would rebuild the pods.
+            self.pause_for_loss();
+            // Restore the pods and probe the gateways.
+            self.bring_back(&mut network);
+            self.note_answer(asked, &mut network);
+        }));
+        let panic = worked.err().map(|_| Ledger::panicked());
+        self.ledger.problems.add(Area::Rebuild, panic);
+        self.ledger.log_broken(&self.restored, false);
+        // Start kubelet.
+        self.resume();
+        // Watch for losses and rebuilt pods, and observe everything a last time.
+        self.check_rebuilds(&mut network);
+        self.ledger.conclude(self.request, &network.after);
+        let end = self.ledger.problems.end();
+        self.ledger.closed(end, self.restored)
+    }
+
+    fn record_loss(&mut self, loss: UnplannedLoss) {
+        let session = &mut self.ledger.session;
+        if session.is_saved() {
+            // Of a guard that is gone.
+            session.begin(PhaseName::Check, &Event::ResumingWindow);
+            session.end(true);
+            return;
+        }
+        let links = loss.links;
+        session.note_loss(loss.since, &Event::Lost { links });
+        session.note_pods(loss.pods);
+        // A full disk must not stop the restore.
+        let saved = session.save().err();
+        let problem = saved.map(|error| error.problem().demoted());
+        self.ledger.problems.add(Area::Preflight, problem);
+    }
+
+    /// Queries the runtimes beside the restore, which does not wait for them.
+    fn ask_runtimes(&self) -> Option<Asked> {
+        let config = self.request.runtimes.clone();
+        let thread = thread::Builder::new();
+        thread.spawn(move || query::before(&config)).ok()
+    }
+
+    fn note_answer(&mut self, asked: Option<Asked>, network: &mut PodNetwork) {
+        let answer = asked.and_then(|asked| asked.join().ok());
+        if let Some(Ok(answer)) = answer {
+            network.baseline.runtimes = query::answered(&answer).cloned().collect();
+            let session = &mut self.ledger.session;
+            session.note_fingerprints(&answer.sandboxes);
+            session.save_if_possible();
+        }
+    }
+
+    /// The pods come first: a kubelet that cannot be paused is a warning.
+    fn pause_for_loss(&mut self) {
+        let is_paused = self.ledger.session.window().is_paused();
+        if self.request.pause == UnitToPause::Nothing && !is_paused {
+            return;
+        }
+        let failed = pause::run(&mut self.ledger, self.request).err();
+        let problems = failed.into_iter().flat_map(|refusal| refusal.problems);
+        let problems = problems.map(Problem::demoted);
+        self.ledger.problems.add(Area::Preflight, problems);
+        self.budget = pause::watch(&self.ledger.session);
+    }
+}

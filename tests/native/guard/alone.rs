@@ -1,0 +1,163 @@
+//! What the guard leaves alone: deleted links, open windows, the work of another netfix, and a loss that repeats.
+
+use std::fs;
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
+
+use super::{Guard, LONG, add_upper, once, pod_on, remembered, unplanned};
+use crate::common::background::{Background, wait_until};
+use crate::common::{Node, Pod};
+
+#[test]
+fn a_link_that_somebody_deleted_is_told_once_and_restored_only_if_wanted() {
+    let node = Node::new();
+    add_upper(&node);
+    let pods = [pod_on(&node, "web", "vx0"), node.pod("db").simple()];
+    let before: Vec<_> = pods.iter().map(Pod::capture).collect();
+    node.snapshot();
+    let guard = Guard::start(&node, "");
+    node.ns.ip("link del vx0");
+    guard.says("link-deleted: vx0: was deleted while eth0 stayed");
+    guard.says("left alone");
+    // Any event makes it look again.
+    node.ns.ip("link add other0 type bridge");
+    thread::sleep(Duration::from_secs(3));
+    assert_eq!(guard.text().matches("link-deleted").count(), 1);
+    assert!(!node.ns.has_link("vx0") && !pods[0].has_eth0());
+    assert!(guard.windows().is_empty());
+    drop(guard);
+    once(&node, "--also-deleted").exits(0);
+    for (pod, before) in pods.iter().zip(&before) {
+        pod.assert_same_as(before);
+    }
+}
+
+#[test]
+fn a_deleted_link_stays_deleted_when_the_pods_of_another_nic_are_restored() {
+    let node = Node::new();
+    node.ns.ip("link add eth1 type veth peer name up1");
+    node.ns.ip("link set eth1 up");
+    node.ns.ip("link set up1 up");
+    add_upper(&node);
+    let (deleted, other) = (pod_on(&node, "web", "vx0"), pod_on(&node, "db", "eth1"));
+    let before = other.capture();
+    node.snapshot();
+    node.ns.ip("link del vx0");
+    node.ns.ip("link del eth1");
+    node.ns.ip("link add eth1 type veth peer name up1");
+    node.ns.ip("link set up1 up");
+    once(&node, "").stderr_has(&["link-deleted: vx0"]);
+    other.assert_same_as(&before);
+    assert!(!node.ns.has_link("vx0") && !deleted.has_eth0());
+}
+
+#[test]
+fn a_pod_that_lost_its_link_alone_is_left_alone() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    node.snapshot();
+    pods[0].ip("link del eth0");
+    once(&node, "").exits(0);
+    assert!(!pods[0].has_eth0() && unplanned(&node).is_empty());
+}
+
+#[test]
+fn nothing_is_done_in_an_open_window() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    let before: Vec<_> = pods.iter().map(Pod::capture).collect();
+    node.snapshot();
+    let guard = Guard::start(&node, "");
+    let script = node.temp().join("upgrade.sh");
+    let path = node.state_dir().join("window.json");
+    fs::write(&script, "ip link del eth0; sleep 3; exit 1\n").expect("a script");
+    let words = format!(
+        "upgrade --yes --foreground --no-pause --force --no-rehearsal --settle 0s --wait 0s --manager-grace 0s -- sh {}",
+        script.display()
+    );
+    let mut command = node.netfix_command(&[], &words);
+    let window = Background::start(&mut command, node.temp().join("upgrade"));
+    guard.says("the window of `netfix upgrade` is open");
+    assert!(path.exists(), "{}", window.text());
+    assert!(wait_until(LONG, || !path.exists()), "{}", window.text());
+    window.finish();
+    // The window is over, and the NIC is missing.
+    guard.says("waiting for eth0");
+    assert!(guard.windows().is_empty());
+    node.reload();
+    guard.closes(1);
+    for (pod, before) in pods.iter().zip(&before) {
+        pod.assert_same_as(before);
+    }
+}
+
+#[test]
+fn another_netfix_is_waited_for_and_what_it_has_restored_is_not_restored_again() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    let before: Vec<_> = pods.iter().map(Pod::capture).collect();
+    node.snapshot();
+    let guard = Guard::start(&node, "");
+    node.lose();
+    let mut command = node.netfix_command(&[], "restore --wait 60s --settle 3s");
+    let restore = Background::start(command.stdin(Stdio::null()), node.temp().join("restore"));
+    let lock = node.state_dir().join("lock");
+    let is_held = || fs::read_to_string(&lock).is_ok_and(|text| text.contains("(restore)"));
+    assert!(wait_until(LONG, is_held), "{}", restore.text());
+    node.reload();
+    assert!(wait_until(LONG, || pods.iter().all(Pod::has_eth0)));
+    restore.finish();
+    let is_told = || {
+        guard
+            .text()
+            .lines()
+            .last()
+            .is_some_and(|line| line.contains("watching"))
+    };
+    assert!(wait_until(LONG, is_told), "{}", guard.text());
+    for (pod, before) in pods.iter().zip(&before) {
+        pod.assert_same_as(before);
+    }
+    assert!(guard.windows().is_empty(), "{}", guard.text());
+}
+
+#[test]
+fn a_loss_that_repeats_is_given_up_until_a_person_restores() {
+    let node = Node::new();
+    let pods = node.simple_pods(1);
+    let before = pods[0].capture();
+    node.snapshot();
+    let mut attempts = 0;
+    let mut text = String::new();
+    for _ in 0..40 {
+        node.lose_and_reload();
+        let run = node.netfix("guard --once --settle 0s --manager-grace 0s --wait 0s --backoff 1s");
+        text += &run.err;
+        if run.err.contains("loss-repeats") {
+            break;
+        }
+        if run.err.contains("restored after") {
+            attempts += 1;
+            pods[0].assert_same_as(&before);
+        }
+        thread::sleep(Duration::from_millis(500));
+    }
+    assert_eq!(attempts, 5, "{text}");
+    assert!(
+        text.contains("the loss repeats: attempt 2 follows in"),
+        "{text}"
+    );
+    assert!(
+        text.contains("lost again after 5 restores in a row"),
+        "{text}"
+    );
+    assert_eq!(remembered(&node)["pace"]["given_up"], true);
+    once(&node, "").exits(0);
+    assert!(!pods[0].has_eth0(), "it had given up");
+    node.restore();
+    once(&node, "").exits(0).stderr_has(&["watching"]);
+    node.lose_and_reload();
+    once(&node, "").exits(0);
+    pods[0].assert_same_as(&before);
+}

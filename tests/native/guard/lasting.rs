@@ -1,0 +1,108 @@
+//! The end of a guard: killed in the middle of a restore, or told to end.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::{Guard, LONG, QUICK, once, unplanned};
+use crate::common::background::wait_until;
+use crate::common::{Node, Pod};
+
+#[test]
+fn the_next_guard_completes_what_a_killed_one_has_begun() {
+    let node = Node::new();
+    let pods = node.simple_pods(3);
+    let before: Vec<_> = pods.iter().map(Pod::capture).collect();
+    node.snapshot();
+    let mut killed_in_window = 0;
+    for delay in [100, 200, 300, 450, 600, 800, 1100, 1500] {
+        node.lose_and_reload();
+        let mut command = node.netfix_command(&[], &format!("guard --once {QUICK} --backoff 0s"));
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = child.spawn().expect("netfix starts");
+        thread::sleep(Duration::from_millis(delay));
+        child.kill().expect("it is ours");
+        let was_killed = child.wait().is_ok_and(|status| status.signal() == Some(9));
+        let is_open = node.state_dir().join("window.json").exists();
+        killed_in_window += usize::from(was_killed && is_open);
+        let run = node.netfix(&format!("guard --once {QUICK} --backoff 0s"));
+        let run = run.exits(0);
+        for (pod, before) in pods.iter().zip(&before) {
+            pod.assert_same_as(before);
+        }
+        let is_open = node.state_dir().join("window.json").exists();
+        assert!(!is_open, "after {delay} ms: {}", run.transcript());
+    }
+    assert!(killed_in_window > 0, "no guard was killed in its window");
+    assert!(unplanned(&node).iter().all(|window| window["exit"] == 0));
+}
+
+#[test]
+fn an_upgrade_closes_the_window_of_a_killed_guard_and_has_its_own() {
+    let node = Node::new();
+    let pods = node.simple_pods(1);
+    node.snapshot();
+    let open = node.state_dir().join("window.json");
+    let was_open = (0..20).any(|_| {
+        node.lose_and_reload();
+        let mut command = node.netfix_command(
+            &[],
+            &format!("guard --once {QUICK} --settle 60s --backoff 0s"),
+        );
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = child.spawn().expect("netfix starts");
+        wait_until(LONG, || open.exists() && pods[0].has_eth0());
+        child.kill().expect("it is ours");
+        child.wait().expect("it has ended");
+        open.exists()
+    });
+    assert!(was_open);
+    node.restore();
+    let words = "upgrade --yes --foreground --no-rehearsal --settle 0s --no-pause -- true";
+    node.netfix(words).exits(0);
+    let windows = unplanned(&node);
+    assert_eq!(
+        windows.last().map(|one| &one["closed_by"]),
+        Some(&"upgrade".into())
+    );
+}
+
+#[test]
+fn sigterm_ends_an_idle_guard_at_once() {
+    let node = Node::new();
+    let _pods = node.simple_pods(1);
+    node.snapshot();
+    let guard = Guard::start(&node, "");
+    thread::sleep(Duration::from_millis(500));
+    terminate(&guard);
+    guard.process.finish();
+}
+
+#[test]
+fn sigterm_in_the_middle_of_a_restore_leaves_no_pod_half_restored() {
+    let node = Node::new();
+    let pods = node.simple_pods(3);
+    let before: Vec<_> = pods.iter().map(Pod::capture).collect();
+    node.snapshot();
+    let guard = Guard::start(&node, "--settle 60s");
+    node.lose_and_reload();
+    guard.says("restoring the pods");
+    let open = node.state_dir().join("window.json");
+    assert!(wait_until(LONG, || open.exists()), "{}", guard.text());
+    terminate(&guard);
+    assert!(wait_until(LONG, || !open.exists()), "{}", guard.text());
+    guard.process.finish();
+    for (pod, before) in pods.iter().zip(&before) {
+        pod.assert_same_as(before);
+    }
+    once(&node, "").exits(0);
+}
+
+fn terminate(guard: &Guard<'_>) {
+    let pid = Pid::from_raw(guard.process.id().cast_signed());
+    kill(pid, Signal::SIGTERM).expect("the guard runs");
+}

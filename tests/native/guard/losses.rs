@@ -1,0 +1,150 @@
+//! Losses that are restored: the NIC, late or at once, a bridge's port, a young pod.
+
+use std::thread;
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::{Guard, LONG, QUICK, add_upper, once, pod_on, remembered, unplanned};
+use crate::common::background::wait_until;
+use crate::common::cni::static_ipam;
+use crate::common::libcni::{Network, cache_dir};
+use crate::common::{Node, Pod, Run};
+
+#[test]
+fn pods_are_restored_when_their_nic_is_back_and_the_record_has_each_outage() {
+    let node = Node::new();
+    let pods = node.simple_pods(3);
+    let before: Vec<_> = pods.iter().map(Pod::capture).collect();
+    node.snapshot();
+    let guard = Guard::start(&node, "");
+    node.lose();
+    guard.says("waiting for eth0");
+    thread::sleep(Duration::from_secs(2));
+    assert!(pods.iter().all(|pod| !pod.has_eth0()), "{}", guard.text());
+    node.reload();
+    node.give_addresses();
+    let windows = guard.closes(1);
+    for (pod, before) in pods.iter().zip(&before) {
+        pod.assert_same_as(before);
+    }
+    let window = &windows[0];
+    assert_eq!(window["exit"], 0, "{window:#}");
+    assert_eq!(window["command"], "guard");
+    assert_eq!(window["phases"][0]["name"], "loss");
+    for pod in window["pods"].as_array().expect("the pods") {
+        let outage = pod["answered"].as_u64().zip(pod["lost"].as_u64());
+        let outage = outage.map(|(answered, lost)| answered - lost);
+        assert!(outage.is_some_and(|outage| outage >= 2000), "{pod:#}");
+        assert_eq!(pod["state"], "restored");
+    }
+    let memory = remembered(&node);
+    assert_eq!(memory["restores"], 1, "{memory:#}");
+    assert_eq!(memory["last"]["exit"], 0);
+    assert_eq!(memory["last"]["window"], window["id"]);
+    assert!(!node.state_dir().join("window.json").exists());
+}
+
+#[test]
+fn a_second_loss_is_restored_like_the_first_and_so_is_one_before_the_guard() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    let before: Vec<_> = pods.iter().map(Pod::capture).collect();
+    node.snapshot();
+    node.lose_and_reload();
+    let guard = Guard::start(&node, "");
+    guard.closes(1);
+    node.lose_and_reload();
+    guard.closes(2);
+    for (pod, before) in pods.iter().zip(&before) {
+        pod.assert_same_as(before);
+    }
+}
+
+#[test]
+fn a_loss_while_it_restores_is_restored_too() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    let before: Vec<_> = pods.iter().map(Pod::capture).collect();
+    node.snapshot();
+    let guard = Guard::start(&node, "");
+    node.lose_and_reload();
+    guard.says("restoring the pods on eth0");
+    node.lose_and_reload();
+    let is_back = || pods.iter().all(Pod::has_eth0) && !guard.windows().is_empty();
+    assert!(wait_until(LONG, is_back), "{}", guard.text());
+    for (pod, before) in pods.iter().zip(&before) {
+        pod.assert_same_as(before);
+    }
+}
+
+#[test]
+fn a_port_comes_back_into_its_bridge() {
+    let node = Node::without_addresses();
+    node.ns.ip("link add br0 type bridge");
+    node.ns.ip("link set eth0 master br0");
+    node.ns.ip("link set br0 up");
+    let pod = pod_on(&node, "web", "br0");
+    node.snapshot();
+    let guard = Guard::start(&node, "");
+    node.lose();
+    node.reload();
+    let is_port = || {
+        node.ns
+            .ip("-j link show eth0")
+            .contains("\"master\":\"br0\"")
+    };
+    assert!(wait_until(LONG, is_port), "{}", guard.text());
+    guard.closes(1);
+    assert!(pod.has_eth0());
+}
+
+#[test]
+fn a_link_on_the_nic_is_made_again_with_its_pods() {
+    let node = Node::new();
+    add_upper(&node);
+    let pods = [pod_on(&node, "web", "vx0"), node.pod("db").simple()];
+    let before: Vec<_> = pods.iter().map(Pod::capture).collect();
+    node.snapshot();
+    node.lose_and_reload();
+    node.give_addresses();
+    once(&node, "").exits(0);
+    for (pod, before) in pods.iter().zip(&before) {
+        pod.assert_same_as(before);
+    }
+    assert_eq!(unplanned(&node).len(), 1);
+}
+
+#[test]
+fn a_pod_younger_than_the_snapshot_comes_back_from_libcnis_cache() {
+    let node = Node::new();
+    let old = node.pod("old").simple();
+    let before = old.capture();
+    node.snapshot();
+    let young = node.pod("young");
+    let ipam = static_ipam(&["10.88.2.10/16", "fd88::2:10/64"]);
+    let plugin = json!({"type": "macvlan", "master": "eth0", "mode": "bridge", "ipam": ipam});
+    Network::new(&node, "lab", &[plugin]).attach(&young, "eth0");
+    node.lose_and_reload();
+    let run = with_cache(&node, &format!("guard --once {QUICK}"));
+    old.assert_same_as(&before);
+    assert!(young.has_eth0(), "{}", run.transcript());
+    let addresses = young.ip("addr show dev eth0 scope global");
+    for address in ["10.88.2.10/16", "fd88::2:10/64"] {
+        assert!(addresses.contains(address), "{addresses}");
+    }
+    let windows = unplanned(&node);
+    let pods = windows[0]["pods"].as_array().expect("the pods").clone();
+    assert_eq!(pods.len(), 2, "{pods:#?}");
+    assert!(pods.iter().all(|one| !one["lost"].is_null()), "{pods:#?}");
+}
+
+/// On a machine where the runtime has its cache.
+fn with_cache(node: &Node, words: &str) -> Run {
+    let script = format!(
+        "mount -t tmpfs none /var/lib && mkdir /var/lib/cni && mount --bind {} /var/lib/cni && exec \"$@\"",
+        cache_dir(node).display()
+    );
+    let wrapper = ["unshare", "--mount", "sh", "-c", &script, "sh"];
+    Run::of(&mut node.netfix_command(&wrapper, words))
+}

@@ -1,0 +1,120 @@
+//! `netfix guard`: restores by itself what was lost without a window, and nothing else.
+
+mod alone;
+mod lasting;
+mod losses;
+mod quiet;
+
+use std::fs;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::common::background::{Background, wait_until};
+use crate::common::{Node, Pod, Run};
+
+/// Longer than any restore here takes on a busy machine.
+const LONG: Duration = Duration::from_secs(90);
+/// Short times, for tests.
+const QUICK: &str = "--settle 1s --manager-grace 0s --wait 2s --backoff 1s";
+
+/// A guard that runs beside the test.
+struct Guard<'n> {
+    node: &'n Node,
+    process: Background,
+}
+
+impl<'n> Guard<'n> {
+    /// One that has looked for the first time.
+    fn start(node: &'n Node, words: &str) -> Self {
+        let words = format!("guard {words} {QUICK}");
+        let mut command = node.netfix_command(&[], &words);
+        let file = node.temp().join(format!("guard-{}", unique()));
+        let guard = Self {
+            node,
+            process: Background::start(&mut command, file),
+        };
+        guard.says("watching");
+        guard
+    }
+
+    fn text(&self) -> String {
+        self.process.text()
+    }
+
+    fn says(&self, words: &str) {
+        let is_said = || self.text().contains(words);
+        assert!(
+            wait_until(LONG, is_said),
+            "{words:?} not in\n{}",
+            self.text()
+        );
+    }
+
+    /// Waits until so many of its windows are closed.
+    fn closes(&self, windows: usize) -> Vec<Value> {
+        let done = || self.windows().len() >= windows;
+        assert!(wait_until(LONG, done), "{}", self.text());
+        // The line after the window.
+        let count = || self.text().matches("restored after").count();
+        assert!(wait_until(LONG, || count() >= windows), "{}", self.text());
+        self.windows()
+    }
+
+    fn windows(&self) -> Vec<Value> {
+        unplanned(self.node)
+    }
+}
+
+fn unique() -> u32 {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// The records of closed windows that a guard opened, the oldest first.
+fn unplanned(node: &Node) -> Vec<Value> {
+    let folder = fs::read_dir(node.state_dir().join("windows"));
+    let files = folder.into_iter().flatten().flatten().map(|one| one.path());
+    let mut files: Vec<_> = files
+        .filter(|path| path.extension().is_some_and(|ending| ending == "json"))
+        .collect();
+    files.sort();
+    let texts = files
+        .iter()
+        .filter_map(|path| fs::read_to_string(path).ok());
+    let records = texts.filter_map(|text| serde_json::from_str::<Value>(&text).ok());
+    records
+        .filter(|record| record["kind"] == "unplanned" && !record["ended"].is_null())
+        .collect()
+}
+
+/// What the guard remembers.
+fn remembered(node: &Node) -> Value {
+    let text = fs::read_to_string(node.state_dir().join("guard.json"));
+    serde_json::from_str(&text.unwrap_or_default()).unwrap_or_default()
+}
+
+/// One look.
+fn once(node: &Node, words: &str) -> Run {
+    node.netfix(&format!("guard --once {words} {QUICK}"))
+}
+
+/// A pod on another parent than `eth0`.
+fn pod_on<'n>(node: &'n Node, name: &str, parent: &str) -> Pod<'n> {
+    let pod = node.pod(name);
+    let (netns, mac) = (pod.name(), pod.mac());
+    node.ns.ip(&format!(
+        "link add link {parent} name new0 netns {netns} address {mac} type macvlan mode bridge"
+    ));
+    pod.ip("link set new0 name eth0");
+    pod.up_with_address();
+    pod
+}
+
+/// A link on `eth0` that goes with it and that somebody can delete; this kernel has no VLANs.
+fn add_upper(node: &Node) {
+    node.ns
+        .ip("link add vx0 type vxlan id 9 dev eth0 dstport 4789 group 239.1.1.1");
+    node.ns.ip("link set vx0 up");
+}
