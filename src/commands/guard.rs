@@ -9,7 +9,7 @@ use crate::cli::GuardArgs;
 use crate::commands::common::{Reply, prepare};
 use crate::context::Context;
 use crate::guard::decide::{Choice, Decided, GuardDecision};
-use crate::guard::look::{GuardRequest, Looked, look};
+use crate::guard::look::{GuardRequest, LookResult, look};
 use crate::guard::watch::{LookInput, watch};
 use crate::journal::{self, CommandEnd};
 use crate::kubelet::unit::UnitToPause;
@@ -68,12 +68,16 @@ fn carry_out(args: &GuardArgs, context: &mut Context) -> Result<u8, Refusal> {
     Ok(Exit::Done as u8)
 }
 
-fn exit(looked: &Looked) -> u8 {
+fn exit(looked: &LookResult) -> u8 {
     let end = looked.upgraded.as_ref().map(|upgraded| upgraded.end);
     end.unwrap_or(Exit::Done) as u8
 }
 
-fn look_once(args: &GuardArgs, input: LookInput, context: &mut Context) -> Result<Looked, Refusal> {
+fn look_once(
+    args: &GuardArgs,
+    input: LookInput,
+    context: &mut Context,
+) -> Result<LookResult, Refusal> {
     let begin = Instant::now();
     let request = GuardRequest {
         upgrade: request(args)?,

@@ -42,7 +42,7 @@ pub(crate) struct GuardRequest {
 }
 
 /// What a look leaves.
-pub(crate) struct Looked {
+pub(crate) struct LookResult {
     /// For the next look.
     pub record: GuardRecord,
     /// The restore, if one took place.
@@ -55,7 +55,7 @@ pub(crate) fn look(
     mut request: GuardRequest,
     context: &mut Context,
     tell: &mut dyn FnMut(&mut Decided),
-) -> Result<Looked, Refusal> {
+) -> Result<LookResult, Refusal> {
     let store = context.store.clone();
     if !store.exists() {
         return Ok(left(GuardRecord::default()));
@@ -71,7 +71,7 @@ pub(crate) fn look(
     if !matches!(first.decided.decision, GuardDecision::Restore(_)) {
         tell(&mut first.decided);
         keep(&store, &known, &first.decided.record);
-        return Ok(Looked {
+        return Ok(LookResult {
             problems,
             ..left(first.decided.record)
         });
@@ -87,7 +87,7 @@ fn restore(
     known: &GuardRecord,
     context: &mut Context,
     tell: &mut dyn FnMut(&mut Decided),
-) -> Result<Looked, Refusal> {
+) -> Result<LookResult, Refusal> {
     let store = context.store.clone();
     let guard = store.clone().patient(FOREVER, |_| {}).lock("guard")?;
     let mut seen = observe(&request, known, &store)?;
@@ -129,15 +129,15 @@ fn restore(
         .lock("guard")
         .and_then(|guard| guard.save_guard(&record));
     problems.extend(saved.err().map(|error| error.problem().demoted()));
-    Ok(Looked {
+    Ok(LookResult {
         record,
         upgraded: Some(upgraded),
         problems,
     })
 }
 
-fn left(record: GuardRecord) -> Looked {
-    Looked {
+fn left(record: GuardRecord) -> LookResult {
+    LookResult {
         record,
         upgraded: None,
         problems: Vec::new(),
@@ -164,7 +164,7 @@ fn keep(store: &Store, known: &GuardRecord, record: &GuardRecord) {
 }
 
 /// What was observed, and what follows.
-struct Observation {
+struct GuardObservation {
     decided: Decided,
     sight: Sight,
     surveyed: Surveyed,
@@ -174,7 +174,7 @@ fn observe(
     request: &GuardRequest,
     known: &GuardRecord,
     store: &Store,
-) -> Result<Observation, Refusal> {
+) -> Result<GuardObservation, Refusal> {
     let survey = SurveyRequest {
         selection: request.upgrade.selection.clone(),
         source: RecordSource::Checkpoints { generation: None },
@@ -196,7 +196,7 @@ fn observe(
         links: facts::links(&surveyed, &compared),
         pods: facts::pods(&surveyed, &compared),
     };
-    Ok(Observation {
+    Ok(GuardObservation {
         decided: decide::decide(known, &sight, request.choice),
         sight,
         surveyed,
@@ -214,7 +214,7 @@ fn open_window(store: &Store) -> Result<Option<WindowSight>, Refusal> {
     }))
 }
 
-impl Observation {
+impl GuardObservation {
     /// The loss as a window has it.
     fn loss(&self, wanted: &Wanted, request: &GuardRequest) -> UnplannedLoss {
         let of_links = wanted

@@ -8,12 +8,12 @@ mod disk_space;
 mod error;
 mod file;
 mod generation;
-mod guard;
 mod import;
 mod light;
 mod lock;
 mod retention;
 mod schema;
+mod unplanned;
 mod window;
 
 use std::collections::BTreeMap;

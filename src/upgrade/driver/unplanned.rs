@@ -38,7 +38,7 @@ pub(crate) struct UnplannedLoss {
 }
 
 /// What the runtimes answer while the pods are restored.
-type Asked = JoinHandle<Result<RuntimeAnswer, Vec<Problem>>>;
+type RuntimeQuery = JoinHandle<Result<RuntimeAnswer, Vec<Problem>>>;
 
 /// The window of a loss, under the lock that the guard has.
 pub(crate) fn drive_unplanned(
@@ -108,13 +108,13 @@ impl Driver<'_> {
     }
 
     /// Queries the runtimes beside the restore, which does not wait for them.
-    fn ask_runtimes(&self) -> Option<Asked> {
+    fn ask_runtimes(&self) -> Option<RuntimeQuery> {
         let config = self.request.runtimes.clone();
         let thread = thread::Builder::new();
         thread.spawn(move || query::before(&config)).ok()
     }
 
-    fn note_answer(&mut self, asked: Option<Asked>, network: &mut PodNetwork) {
+    fn note_answer(&mut self, asked: Option<RuntimeQuery>, network: &mut PodNetwork) {
         let answer = asked.and_then(|asked| asked.join().ok());
         if let Some(Ok(answer)) = answer {
             network.baseline.runtimes = query::answered(&answer).cloned().collect();

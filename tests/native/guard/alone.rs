@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
-use super::{Guard, LONG, add_upper, once, pod_on, remembered, unplanned};
+use super::{Guard, LONG, add_upper, once, pod_on, remembered, unplanned, upgrade};
 use crate::common::background::{Background, wait_until};
 use crate::common::{Node, Pod};
 
@@ -72,14 +72,10 @@ fn nothing_is_done_in_an_open_window() {
     let script = node.temp().join("upgrade.sh");
     let path = node.state_dir().join("window.json");
     fs::write(&script, "ip link del eth0; sleep 3; exit 1\n").expect("a script");
-    let words = format!(
-        "upgrade --yes --foreground --no-pause --force --no-rehearsal --settle 0s --wait 0s --manager-grace 0s -- sh {}",
-        script.display()
-    );
-    let mut command = node.netfix_command(&[], &words);
+    let script_path = script.display().to_string();
+    let mut command = upgrade(&node, "--force", &["sh", &script_path]);
     let window = Background::start(&mut command, node.temp().join("upgrade"));
     guard.says("the window of `netfix upgrade` is open");
-    assert!(path.exists(), "{}", window.text());
     assert!(wait_until(LONG, || !path.exists()), "{}", window.text());
     window.finish();
     // The window is over, and the NIC is missing.

@@ -1,16 +1,15 @@
 //! The end of a guard: killed in the middle of a restore, or told to end.
 
 use std::os::unix::process::ExitStatusExt;
-use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::{Guard, LONG, QUICK, once, unplanned};
+use super::{Guard, LONG, once, starting, unplanned, upgrade};
 use crate::common::background::wait_until;
-use crate::common::{Node, Pod};
+use crate::common::{Node, Pod, Run};
 
 #[test]
 fn the_next_guard_completes_what_a_killed_one_has_begun() {
@@ -21,16 +20,15 @@ fn the_next_guard_completes_what_a_killed_one_has_begun() {
     let mut killed_in_window = 0;
     for delay in [100, 200, 300, 450, 600, 800, 1100, 1500] {
         node.lose_and_reload();
-        let mut command = node.netfix_command(&[], &format!("guard --once {QUICK} --backoff 0s"));
-        let child = command.stdout(Stdio::null()).stderr(Stdio::null());
-        let mut child = child.spawn().expect("netfix starts");
+        let mut child = starting(&node, "--backoff 0s")
+            .spawn()
+            .expect("netfix starts");
         thread::sleep(Duration::from_millis(delay));
         child.kill().expect("it is ours");
         let was_killed = child.wait().is_ok_and(|status| status.signal() == Some(9));
         let is_open = node.state_dir().join("window.json").exists();
         killed_in_window += usize::from(was_killed && is_open);
-        let run = node.netfix(&format!("guard --once {QUICK} --backoff 0s"));
-        let run = run.exits(0);
+        let run = once(&node, "--backoff 0s").exits(0);
         for (pod, before) in pods.iter().zip(&before) {
             pod.assert_same_as(before);
         }
@@ -49,12 +47,9 @@ fn an_upgrade_closes_the_window_of_a_killed_guard_and_has_its_own() {
     let open = node.state_dir().join("window.json");
     let was_open = (0..20).any(|_| {
         node.lose_and_reload();
-        let mut command = node.netfix_command(
-            &[],
-            &format!("guard --once {QUICK} --settle 60s --backoff 0s"),
-        );
-        let child = command.stdout(Stdio::null()).stderr(Stdio::null());
-        let mut child = child.spawn().expect("netfix starts");
+        let mut child = starting(&node, "--settle 60s --backoff 0s")
+            .spawn()
+            .expect("netfix starts");
         wait_until(LONG, || open.exists() && pods[0].has_eth0());
         child.kill().expect("it is ours");
         child.wait().expect("it has ended");
@@ -62,8 +57,7 @@ fn an_upgrade_closes_the_window_of_a_killed_guard_and_has_its_own() {
     });
     assert!(was_open);
     node.restore();
-    let words = "upgrade --yes --foreground --no-rehearsal --settle 0s --no-pause -- true";
-    node.netfix(words).exits(0);
+    Run::of(&mut upgrade(&node, "", &["true"])).exits(0);
     let windows = unplanned(&node);
     assert_eq!(
         windows.last().map(|one| &one["closed_by"]),

@@ -1,11 +1,11 @@
-//! Losses that are restored: the NIC, late or at once, a bridge's port, a young pod.
+//! Losses that are restored: the NIC, late or at once, a link on it, a young pod.
 
 use std::thread;
 use std::time::Duration;
 
 use serde_json::json;
 
-use super::{Guard, LONG, QUICK, add_upper, once, pod_on, remembered, unplanned};
+use super::{Guard, LONG, add_upper, once, pod_on, quick, remembered, unplanned};
 use crate::common::background::wait_until;
 use crate::common::cni::static_ipam;
 use crate::common::libcni::{Network, cache_dir};
@@ -23,7 +23,6 @@ fn pods_are_restored_when_their_nic_is_back_and_the_record_has_each_outage() {
     thread::sleep(Duration::from_secs(2));
     assert!(pods.iter().all(|pod| !pod.has_eth0()), "{}", guard.text());
     node.reload();
-    node.give_addresses();
     let windows = guard.closes(1);
     for (pod, before) in pods.iter().zip(&before) {
         pod.assert_same_as(before);
@@ -79,27 +78,6 @@ fn a_loss_while_it_restores_is_restored_too() {
 }
 
 #[test]
-fn a_port_comes_back_into_its_bridge() {
-    let node = Node::without_addresses();
-    node.ns.ip("link add br0 type bridge");
-    node.ns.ip("link set eth0 master br0");
-    node.ns.ip("link set br0 up");
-    let pod = pod_on(&node, "web", "br0");
-    node.snapshot();
-    let guard = Guard::start(&node, "");
-    node.lose();
-    node.reload();
-    let is_port = || {
-        node.ns
-            .ip("-j link show eth0")
-            .contains("\"master\":\"br0\"")
-    };
-    assert!(wait_until(LONG, is_port), "{}", guard.text());
-    guard.closes(1);
-    assert!(pod.has_eth0());
-}
-
-#[test]
 fn a_link_on_the_nic_is_made_again_with_its_pods() {
     let node = Node::new();
     add_upper(&node);
@@ -126,7 +104,7 @@ fn a_pod_younger_than_the_snapshot_comes_back_from_libcnis_cache() {
     let plugin = json!({"type": "macvlan", "master": "eth0", "mode": "bridge", "ipam": ipam});
     Network::new(&node, "lab", &[plugin]).attach(&young, "eth0");
     node.lose_and_reload();
-    let run = with_cache(&node, &format!("guard --once {QUICK}"));
+    let run = with_cache(&node, &quick("--once"));
     old.assert_same_as(&before);
     assert!(young.has_eth0(), "{}", run.transcript());
     let addresses = young.ip("addr show dev eth0 scope global");

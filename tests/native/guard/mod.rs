@@ -15,8 +15,22 @@ use crate::common::{Node, Pod, Run};
 
 /// Longer than any restore here takes on a busy machine.
 const LONG: Duration = Duration::from_secs(90);
-/// Short times, for tests.
-const QUICK: &str = "--settle 1s --manager-grace 0s --wait 2s --backoff 1s";
+/// Short times, unless others are given.
+fn quick(words: &str) -> String {
+    let times = [
+        "--settle 1s",
+        "--manager-grace 0s",
+        "--wait 2s",
+        "--backoff 1s",
+    ];
+    let is_given = |time: &&str| {
+        time.split(' ')
+            .next()
+            .is_some_and(|name| words.contains(name))
+    };
+    let missing: Vec<&str> = times.into_iter().filter(|time| !is_given(time)).collect();
+    format!("guard {words} {}", missing.join(" "))
+}
 
 /// A guard that runs beside the test.
 struct Guard<'n> {
@@ -27,8 +41,7 @@ struct Guard<'n> {
 impl<'n> Guard<'n> {
     /// One that has looked for the first time.
     fn start(node: &'n Node, words: &str) -> Self {
-        let words = format!("guard {words} {QUICK}");
-        let mut command = node.netfix_command(&[], &words);
+        let mut command = node.netfix_command(&[], &quick(words));
         let file = node.temp().join(format!("guard-{}", unique()));
         let guard = Self {
             node,
@@ -97,10 +110,29 @@ fn remembered(node: &Node) -> Value {
 
 /// One look.
 fn once(node: &Node, words: &str) -> Run {
-    node.netfix(&format!("guard --once {words} {QUICK}"))
+    node.netfix(&quick(&format!("--once {words}")))
 }
 
-/// A pod on another parent than `eth0`.
+/// One look, not started yet.
+fn starting(node: &Node, words: &str) -> std::process::Command {
+    let mut command = node.netfix_command(&[], &quick(&format!("--once {words}")));
+    command
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null());
+    command
+}
+
+/// A window of `netfix upgrade` with this COMMAND, not started yet.
+fn upgrade(node: &Node, options: &str, command: &[&str]) -> std::process::Command {
+    let words = format!(
+        "upgrade --yes --foreground --no-pause --no-rehearsal --settle 0s --wait 0s --manager-grace 0s {options}"
+    );
+    let mut whole = node.netfix_command(&[], &words);
+    whole.arg("--").args(command);
+    whole
+}
+
+/// A pod on another parent than `eth0`, without a gateway.
 fn pod_on<'n>(node: &'n Node, name: &str, parent: &str) -> Pod<'n> {
     let pod = node.pod(name);
     let (netns, mac) = (pod.name(), pod.mac());
@@ -108,7 +140,8 @@ fn pod_on<'n>(node: &'n Node, name: &str, parent: &str) -> Pod<'n> {
         "link add link {parent} name new0 netns {netns} address {mac} type macvlan mode bridge"
     ));
     pod.ip("link set new0 name eth0");
-    pod.up_with_address();
+    pod.ip("link set eth0 up");
+    pod.ip(&format!("addr add {}/16 dev eth0", pod.address()));
     pod
 }
 

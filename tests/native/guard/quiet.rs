@@ -32,8 +32,8 @@ fn an_idle_guard_does_not_wake_up_and_needs_less_than_ten_megabytes() {
     let before = switches();
     thread::sleep(Duration::from_secs(5));
     assert_eq!(switches(), before, "{}", guard.text());
-    let kib = status(&guard, "VmRSS:");
-    println!("VmRSS of an idle guard: {kib} kB");
+    // The pages of the program itself are shared by all that run it, and those of a debug build are many.
+    let kib = status(&guard, "RssAnon:") + status(&guard, "RssShmem:");
     assert!(kib < 10 * 1024, "{kib} kB");
 }
 

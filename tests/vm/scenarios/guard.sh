@@ -4,12 +4,13 @@
 # shellcheck source=tests/vm/lib.sh
 . "$LAB_REPO/tests/vm/lib.sh"
 
-ROUNDS=${NETFIX_ROUNDS:-3}
+ROUNDS=${NETFIX_ROUNDS:-1}
 LOG=$WORK/guard.log
 DONE=0
 
 guard_start() {
-    nf guard --settle 3s --manager-grace 0s --backoff 1s "$@" >>"$LOG" 2>&1 &
+    # Not by a function: its process would be a shell.
+    "$NETFIX" --state-dir "$STATE" guard "${SELECT[@]}" --settle 3s --manager-grace 0s --backoff 1s "$@" >>"$LOG" 2>&1 &
     GUARD=$!
     wait_for 60 "the guard" said "watching: nothing"
 }
@@ -93,7 +94,7 @@ step "the guard is killed in the middle; the next one completes its window"
 guard_stop
 rm -f "$STATE/guard.json"
 reload_driver
-nf guard --once --settle 60s --manager-grace 0s >"$OUT" 2>&1 &
+"$NETFIX" --state-dir "$STATE" guard --once "${SELECT[@]}" --settle 60s --manager-grace 0s >"$OUT" 2>&1 &
 guard=$!
 wait_for 60 "its window" test -e "$STATE/window.json"
 kill -9 $guard
