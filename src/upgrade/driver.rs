@@ -35,6 +35,7 @@ pub(crate) fn drive(
 ) -> Result<Upgraded, Refusal> {
     let ledger = Ledger::open(context, request.echo, request.log_limit)?;
     let driver = Driver {
+        settle: request.settle,
         request,
         context,
         ledger,
@@ -56,6 +57,8 @@ struct Driver<'a> {
     named: Named,
     /// Warns while kubelet is paused for too long.
     budget: Option<Background>,
+    /// How long to watch at the end.
+    settle: Duration,
 }
 
 impl Driver<'_> {

@@ -26,7 +26,7 @@ impl Driver<'_> {
             }
             return;
         }
-        let settle = self.request.settle;
+        let settle = self.settle;
         self.ledger
             .session
             .begin(PhaseName::RebuildCheck, &Event::Watching { settle });
@@ -71,7 +71,7 @@ impl Driver<'_> {
 
     /// Something may make the parents again after the restore: a network manager, or a driver that resets twice.
     fn watch(&mut self, network: &mut PodNetwork) {
-        let mut time = Settle::begin(self.request.settle, self.request.manager_grace);
+        let mut time = Settle::begin(self.settle, self.request.manager_grace);
         while network.has_losses(&mut time, &self.ledger) {
             if self.observe_again(network, self.request.wait) {
                 time.note_loss();

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use crate::context::Context;
 use crate::kubelet::unit::UnitToPause;
@@ -55,6 +56,7 @@ pub(crate) fn drive_unplanned(
     baseline.silent = Silence::all_recorded(ledger.session.window());
     let network = PodNetwork::new(baseline, LeftOut::default(), Unselected::default());
     let driver = Driver {
+        settle: request.settle,
         request,
         context,
         ledger,
@@ -75,7 +77,10 @@ impl Driver<'_> {
             // Pause kubelet where it would rebuild the pods.
             self.pause_for_loss();
             // Restore the pods and probe the gateways.
-            self.bring_back(&mut network);
+            if self.bring_back(&mut network) {
+                // A signal is to end the guard, and not this phase alone.
+                self.settle = Duration::ZERO;
+            }
             self.note_answer(asked, &mut network);
         }));
         let panic = worked.err().map(|_| Ledger::panicked());
