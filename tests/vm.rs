@@ -21,7 +21,7 @@ struct Boot {
 }
 
 /// The longest first. All scenarios of one machine have the same line `# lab:`.
-const BOOTS: [Boot; 14] = [
+const BOOTS: [Boot; 15] = [
     Boot {
         name: "dockershim",
         scenarios: &["dockershim", "dockershim-fates", "dockershim-bond"],
@@ -72,6 +72,10 @@ const BOOTS: [Boot; 14] = [
             "tunnels",
             "nft-chains",
         ],
+    },
+    Boot {
+        name: "guard",
+        scenarios: &["guard"],
     },
     Boot {
         name: "nic",
