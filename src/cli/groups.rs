@@ -11,7 +11,8 @@ const GROUPS: &[(&str, &[&str])] = &[
     (
         "Every day",
         &[
-            "status", "check", "snapshot", "restore", "verify", "guard", "list", "show", "diff", "plan",
+            "status", "check", "snapshot", "restore", "verify", "guard", "list", "show", "diff",
+            "plan",
         ],
     ),
     ("The window", &["upgrade", "report", "pause", "resume"]),

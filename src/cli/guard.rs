@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::args::{ProbeArgs, Runtimes, Selectors};
+use super::args::{Runtimes, Selectors};
 use super::nic::NicArgs;
+use super::restore::ProbeArgs;
 
 /// How the guard restores.
 #[derive(Debug, Clone, Args)]
@@ -26,13 +27,13 @@ pub struct GuardArgs {
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = humantime::parse_duration)]
     pub backoff: Duration,
     /// When some NICs are back, wait this long for others that were lost with them
-    #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = humantime::parse_duration)]
+    #[arg(long = "nic-wait", value_name = "DURATION", default_value = "15s", value_parser = humantime::parse_duration)]
     pub wait: Duration,
     /// Wait this long for the network manager that owns a missing host link to bring it back, then recreate it
-    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
+    #[arg(long = "manager-wait", value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
     pub manager_grace: Duration,
     /// After a restore, watch this long for lost links and rebuilt pods
-    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = humantime::parse_duration)]
+    #[arg(long = "watch", value_name = "DURATION", default_value = "30s", value_parser = humantime::parse_duration)]
     pub settle: Duration,
     /// Settings of NICs.
     #[command(flatten)]

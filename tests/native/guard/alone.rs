@@ -128,7 +128,8 @@ fn a_loss_that_repeats_is_given_up_until_a_person_restores() {
     let mut text = String::new();
     for _ in 0..40 {
         node.lose_and_reload();
-        let run = node.netfix("guard --once --settle 0s --manager-grace 0s --wait 0s --backoff 1s");
+        let run =
+            node.netfix("guard --once --watch 0s --manager-wait 0s --nic-wait 0s --backoff 1s");
         text += &run.err;
         if run.err.contains("loss-repeats") {
             break;

@@ -47,7 +47,7 @@ fn an_upgrade_closes_the_window_of_a_killed_guard_and_has_its_own() {
     let open = node.state_dir().join("window.json");
     let was_open = (0..20).any(|_| {
         node.lose_and_reload();
-        let mut child = starting(&node, "--settle 60s --backoff 0s")
+        let mut child = starting(&node, "--watch 60s --backoff 0s")
             .spawn()
             .expect("netfix starts");
         wait_until(LONG, || open.exists() && pods[0].has_eth0());
@@ -82,7 +82,7 @@ fn sigterm_in_the_middle_of_a_restore_leaves_no_pod_half_restored() {
     let pods = node.simple_pods(3);
     let before: Vec<_> = pods.iter().map(Pod::capture).collect();
     node.snapshot();
-    let guard = Guard::start(&node, "--settle 60s");
+    let guard = Guard::start(&node, "--watch 60s");
     node.lose_and_reload();
     guard.says("restoring the pods");
     let open = node.state_dir().join("window.json");

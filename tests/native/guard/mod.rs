@@ -18,9 +18,9 @@ const LONG: Duration = Duration::from_secs(90);
 /// Short times, unless others are given.
 fn quick(words: &str) -> String {
     let times = [
-        "--settle 1s",
-        "--manager-grace 0s",
-        "--wait 2s",
+        "--watch 1s",
+        "--manager-wait 0s",
+        "--nic-wait 2s",
         "--backoff 1s",
     ];
     let is_given = |time: &&str| {
@@ -125,7 +125,7 @@ fn starting(node: &Node, words: &str) -> std::process::Command {
 /// A window of `netfix upgrade` with this COMMAND, not started yet.
 fn upgrade(node: &Node, options: &str, command: &[&str]) -> std::process::Command {
     let words = format!(
-        "upgrade --yes --foreground --no-pause --no-rehearsal --settle 0s --wait 0s --manager-grace 0s {options}"
+        "upgrade --yes --foreground --no-pause --no-rehearsal --watch 0s --nic-wait 0s --manager-wait 0s {options}"
     );
     let mut whole = node.netfix_command(&[], &words);
     whole.arg("--").args(command);

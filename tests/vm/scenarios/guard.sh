@@ -10,7 +10,7 @@ DONE=0
 
 guard_start() {
     # Not by a function: its process would be a shell.
-    "$NETFIX" --state-dir "$STATE" guard "${SELECT[@]}" --settle 3s --manager-grace 0s --backoff 1s "$@" >>"$LOG" 2>&1 &
+    "$NETFIX" --state-dir "$STATE" guard "${SELECT[@]}" --watch 3s --manager-wait 0s --backoff 1s "$@" >>"$LOG" 2>&1 &
     GUARD=$!
     wait_for 60 "the guard" said "watching: nothing"
 }
@@ -79,7 +79,7 @@ sleep 5
 nothing_more
 [ ! -e "/sys/class/net/$NIC.3" ] || fail "the VLAN is back"
 guard_stop
-expect_exit 0 nf guard --once --also-deleted --settle 1s --manager-grace 0s
+expect_exit 0 nf guard --once --also-deleted --watch 1s --manager-wait 0s
 one_more
 
 step "a window is opened: the guard leaves its loss to it"
@@ -94,7 +94,7 @@ step "the guard is killed in the middle; the next one completes its window"
 guard_stop
 rm -f "$STATE/guard.json"
 reload_driver
-"$NETFIX" --state-dir "$STATE" guard --once "${SELECT[@]}" --settle 60s --manager-grace 0s >"$OUT" 2>&1 &
+"$NETFIX" --state-dir "$STATE" guard --once "${SELECT[@]}" --watch 60s --manager-wait 0s >"$OUT" 2>&1 &
 guard=$!
 wait_for 60 "its window" test -e "$STATE/window.json"
 kill -9 $guard
