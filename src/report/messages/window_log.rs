@@ -74,7 +74,7 @@ sentences! {
         Paused { unit, timer, deadline } => "{unit} is stopped and masked; {timer} starts it again after {deadline} at \
             the latest" (deadline = duration(*deadline)),
         StillPaused => "kubelet is still paused by the interrupted window",
-        NothingToPause => "kubelet is not paused in this window",
+        NothingToPause => "no unit is paused in this window",
         PausedFor { seconds, budget } if *seconds >= budget.limit() => "kubelet is paused for {seconds} s: {now}"
             (now = now(*budget)),
         PausedFor { seconds, budget } => "kubelet is paused for {seconds} s: {budget}",

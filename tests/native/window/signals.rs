@@ -124,7 +124,7 @@ fn a_lost_terminal_does_not_affect_any_phase() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let command = patient_reload(&scene, "");
-    let mut upgrade = scene.start_upgrade("--settle 1s", &command);
+    let mut upgrade = scene.start_upgrade("--watch 1s", &command);
     let mut signals = 0;
     let began = Instant::now();
     while !upgrade.has_ended() {
@@ -229,7 +229,11 @@ fn while_no_command_runs_a_signal_says_what_it_ends() {
     assert_answered(upgrade, "netfix stops watching the pods", 1);
     let upgrade = scene.start_upgrade("--wait 300ms --hold", &lose);
     scene.wait_for_hold();
-    assert_answered(upgrade, "netfix stops waiting for the repair (--hold)", 5);
+    assert_answered(
+        upgrade,
+        "netfix stops waiting for the repair (--keep-paused)",
+        5,
+    );
     scene.load_driver();
     scene.netfix("restore").exits(0);
     let upgrade = scene.start_upgrade("--wait 60s", &lose);
