@@ -292,7 +292,7 @@ pub enum Command {
     /// needs attention, whatever COMMAND returned.
     #[command(after_help = examples::UPGRADE)]
     Upgrade(Box<UpgradeArgs>),
-    /// Watch for losses that no window caused, and restore the pods by itself: netfix-guard.service
+    /// Watch for losses that no window caused, and restore the pods
     ///
     /// When a NIC, bond, VLAN or bridge under pods was lost and is back, netfix restores the pods as `restore` does, probes their
     /// gateways and leaves a record for `netfix report`. It does nothing while a window is open, waits for another netfix, and leaves
