@@ -21,7 +21,7 @@ struct Boot {
 }
 
 /// The longest first. All scenarios of one machine have the same line `# lab:`.
-const BOOTS: [Boot; 15] = [
+const BOOTS: [Boot; 16] = [
     Boot {
         name: "dockershim",
         scenarios: &["dockershim", "dockershim-fates", "dockershim-bond"],
@@ -78,8 +78,23 @@ const BOOTS: [Boot; 15] = [
         scenarios: &["guard"],
     },
     Boot {
+        name: "guard-unit",
+        scenarios: &[
+            "guard-networkd",
+            "guard-network-manager",
+            "guard-ifupdown",
+            "guard-bond",
+        ],
+    },
+    Boot {
         name: "nic",
-        scenarios: &["nic-settings", "nic-bond", "sriov", "sriov-risk"],
+        scenarios: &[
+            "nic-settings",
+            "nic-bond",
+            "sriov",
+            "sriov-risk",
+            "guard-vf",
+        ],
     },
     Boot {
         name: "netdevsim",

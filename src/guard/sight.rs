@@ -35,6 +35,7 @@ pub(crate) enum WindowSight {
 /// A recorded link of the host.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct LinkSight {
     /// Its ifindex in the snapshot.
     pub recorded: u32,

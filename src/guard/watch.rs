@@ -104,23 +104,20 @@ impl Watch {
     fn look(&mut self) -> Result<bool, Error> {
         let (looked, is_over) = self.step()?;
         self.again = None;
-        match looked {
-            Some(record) => {
-                self.failures = 0;
-                if !record.is_waiting {
-                    self.input.losses.clear();
-                }
-                let after = record.again_at.map(|at| at.saturating_sub(boottime()));
-                self.again = after.map(|after| Instant::now() + Duration::from_millis(after));
-                self.input.record = Some(record);
+        if let Some(record) = looked {
+            self.failures = 0;
+            if !record.is_waiting {
+                self.input.losses.clear();
             }
-            None => {
-                let pause = RETRY * 2_u32.saturating_pow(self.failures.min(16));
-                self.failures += 1;
-                self.again = Some(Instant::now() + pause.min(MOST_RETRY));
-                if let Some(record) = &mut self.input.record {
-                    record.is_waiting = true;
-                }
+            let after = record.again_at.map(|at| at.saturating_sub(boottime()));
+            self.again = after.map(|after| Instant::now() + Duration::from_millis(after));
+            self.input.record = Some(record);
+        } else {
+            let pause = RETRY * 2_u32.saturating_pow(self.failures.min(16));
+            self.failures += 1;
+            self.again = Some(Instant::now() + pause.min(MOST_RETRY));
+            if let Some(record) = &mut self.input.record {
+                record.is_waiting = true;
             }
         }
         Ok(is_over)

@@ -3,10 +3,11 @@
 # guard that is killed, and links that somebody deletes. The records show that it did nothing else.
 # shellcheck source=tests/vm/lib.sh
 . "$LAB_REPO/tests/vm/lib.sh"
+# shellcheck source=tests/vm/guard.sh
+. "$LAB_REPO/tests/vm/guard.sh"
 
 ROUNDS=${NETFIX_ROUNDS:-1}
 LOG=$WORK/guard.log
-DONE=0
 
 guard_start() {
     # Not by a function: its process would be a shell.
@@ -20,18 +21,11 @@ guard_stop() {
     : >"$LOG"
 }
 said() { grep -q -- "$1" "$LOG"; }
-# unplanned: how many windows of the guard are closed.
-unplanned() { cat "$STATE"/windows/*.json 2>/dev/null | jq -s '[.[] | select(.kind == "unplanned" and .ended != null)] | length'; }
-has_unplanned() { [ "$(unplanned)" = "$1" ] && [ ! -e "$STATE/window.json" ]; }
 # one_more: the guard has restored once more, and all is as before.
 one_more() {
-    DONE=$((DONE + 1))
-    wait_for 120 "restore $DONE of the guard: $(cat "$LOG")" has_unplanned "$DONE"
+    one_restore
     restored
 }
-# nothing_more: it has done nothing since.
-nothing_more() { [ "$(unplanned)" = "$DONE" ] || fail "$(unplanned) windows, not $DONE: $(cat "$LOG")"; }
-last_record() { printf '%s\n' "$STATE"/windows/*.json | tail -n 1; }
 
 standard_node
 before_loss
@@ -111,7 +105,6 @@ wait_for 60 "the wait for the NIC" said "waiting for $NIC"
 # Before the guard looks again.
 load_driver && ip link set "$NIC" name ens1
 NIC=ens1
-DONE=$((DONE + 1))
-wait_for 120 "the restore" has_unplanned "$DONE"
+one_restore
 all_answer
 guard_stop
