@@ -10,6 +10,8 @@ SINCE=0
 guard_unit() {
     install_units
     STATE=/var/lib/netfix
+    # Of another scenario in this machine.
+    rm -rf "$STATE"
     mkdir -p /etc/default "$STATE"
     printf 'NETFIX_GUARD_OPTIONS=%s\n' "${SELECT[*]} --watch 3s --backoff 1s $*" >/etc/default/netfix
 }

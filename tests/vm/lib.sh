@@ -207,7 +207,7 @@ nf() {
 
 # install_units: like an administrator.
 install_units() {
-    ln -s "$NETFIX" /usr/bin/netfix
+    ln -sf "$NETFIX" /usr/bin/netfix
     install -m 644 "$LAB_REPO"/contrib/systemd/netfix-* /etc/systemd/system/
     systemctl daemon-reload
 }
