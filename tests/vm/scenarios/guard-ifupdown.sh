@@ -10,7 +10,7 @@ gateway_node
 systemctl start systemd-udevd.service
 ifupdown_start
 three_pods "$VLAN"
-guard_unit --manager-wait 10s
+guard_unit --manager-wait "$GRACE"
 all_answer
 { facts && owners; } >"$WORK/facts"
 expect_exit 0 nf snapshot
