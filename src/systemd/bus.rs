@@ -188,12 +188,13 @@ impl Bus {
         Ok(units.into_iter().map(|unit| unit.0).collect())
     }
 
-    /// Whether a unit that matches a glob is being started or stopped, or waits for that.
+    /// Whether a unit that matches a glob is being started or stopped, waits for that, or has a process: `ifup@.service` is active while
+    /// ifup still works, and its process has exited then.
     pub(crate) fn is_busy(&self, glob: &str) -> Result<bool, SystemdCause> {
         const BUSY: [&str; 3] = ["activating", "deactivating", "reloading"];
         let units = self.units(glob)?;
         let mut units = units.iter();
-        Ok(units.any(|unit| unit.7 != 0 || BUSY.contains(&unit.3.as_str())))
+        Ok(units.any(|unit| unit.7 != 0 || BUSY.contains(&unit.3.as_str()) || unit.4 == "running"))
     }
 
     fn units(&self, glob: &str) -> Result<Vec<ListedUnit>, SystemdCause> {
