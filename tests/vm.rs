@@ -79,12 +79,7 @@ const BOOTS: [Boot; 16] = [
     },
     Boot {
         name: "guard-unit",
-        scenarios: &[
-            "guard-networkd",
-            "guard-network-manager",
-            "guard-ifupdown",
-            "guard-bond",
-        ],
+        scenarios: &["guard-networkd", "guard-network-manager", "guard-bond"],
     },
     Boot {
         name: "nic",
