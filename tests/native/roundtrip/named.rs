@@ -79,7 +79,8 @@ impl Named {
 fn explains(problem: &ReportedProblem, line: &str) -> bool {
     if problem.code == "address-conflict" {
         let address = problem.object.split(' ').next().unwrap_or_default();
-        return is_of_address(address, line);
+        // Without it packets may go another way.
+        return is_of_address(address, line) || line.contains("ways of ");
     }
     let mut words = problem.object.split(' ');
     if words.next() == Some("address") {
@@ -136,6 +137,7 @@ fn is_of_address(prefix: &str, line: &str) -> bool {
     let address = prefix.split('/').next().unwrap_or_default();
     let mut names = vec![
         format!("\"{address}\""),
+        format!("\"{address}/"),
         format!("\"{prefix}\""),
         format!("IPv6.{address} of local"),
     ];
