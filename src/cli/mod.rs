@@ -43,7 +43,7 @@ pub use nic::NicArgs;
 pub use pages::{Page, page};
 pub(crate) use restore::NIC_WAIT;
 pub use restore::{
-    PlanArgs, ProbeArgs, RateArgs, RestoreArgs, RestorePods, RestoreSource, SourceArgs,
+    PaceArgs, PlanArgs, ProbeArgs, RateArgs, RestoreArgs, RestorePods, RestoreSource, SourceArgs,
 };
 pub use window::{HoldArgs, ReportArgs, UpgradeArgs, WaitArgs};
 

@@ -145,6 +145,19 @@ impl ProbeArgs {
     }
 }
 
+/// How long a restore waits for the owners of links, and works on one pod.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct PaceArgs {
+    /// Wait this long for the network manager that owns a missing host link to bring it back, then recreate it
+    #[arg(long, alias = "manager-grace", help_heading = EXPERT, hide_short_help = true, value_name = "DURATION",
+        default_value = "5s", value_parser = humantime::parse_duration)]
+    pub manager_wait: Duration,
+    /// Time budget per pod; a pod that needs more is finished after all others
+    #[arg(long, help_heading = EXPERT, hide_short_help = true, value_name = "DURATION", default_value = "5s",
+        value_parser = humantime::parse_duration)]
+    pub pod_budget: Duration,
+}
+
 /// A restore.
 #[derive(Debug, Args)]
 pub struct RestoreArgs {
@@ -160,14 +173,9 @@ pub struct RestoreArgs {
     /// the carrier only of a NIC that has come back meanwhile.
     #[arg(long, alias = "wait", value_name = "DURATION", value_parser = humantime::parse_duration)]
     pub nic_wait: Option<Duration>,
-    /// Wait this long for the network manager that owns a missing host link to bring it back, then recreate it
-    #[arg(long, alias = "manager-grace", help_heading = EXPERT, hide_short_help = true, value_name = "DURATION",
-        default_value = "5s", value_parser = humantime::parse_duration)]
-    pub manager_wait: Duration,
-    /// Time budget per pod; a pod that needs more is finished after all others
-    #[arg(long, help_heading = EXPERT, hide_short_help = true, value_name = "DURATION", default_value = "5s",
-        value_parser = humantime::parse_duration)]
-    pub pod_budget: Duration,
+    /// What a restore waits for, and for how long.
+    #[command(flatten)]
+    pub pace: PaceArgs,
     /// The probe.
     #[command(flatten)]
     pub probe: ProbeArgs,

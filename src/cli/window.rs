@@ -12,7 +12,7 @@ use super::args::{DEFAULT_KEEP, Runtimes, Selectors, TargetArgs};
 use super::candidates;
 use super::headings::EXPERT;
 use super::nic::NicArgs;
-use super::restore::ProbeArgs;
+use super::restore::{PaceArgs, ProbeArgs};
 use crate::model::IfName;
 use crate::upgrade::condition::DriverVersion;
 
@@ -106,14 +106,9 @@ pub struct UpgradeArgs {
     #[arg(long, alias = "wait", help_heading = TIMEOUTS, value_name = "DURATION", default_value = "60s",
         value_parser = humantime::parse_duration)]
     pub nic_wait: Duration,
-    /// Wait this long for the network manager that owns a missing host link to bring it back, then recreate it
-    #[arg(long, alias = "manager-grace", help_heading = EXPERT, hide_short_help = true, value_name = "DURATION",
-        default_value = "5s", value_parser = humantime::parse_duration)]
-    pub manager_wait: Duration,
-    /// Time budget per pod; a pod that needs more is finished after all others
-    #[arg(long, help_heading = EXPERT, hide_short_help = true, value_name = "DURATION", default_value = "5s",
-        value_parser = humantime::parse_duration)]
-    pub pod_budget: Duration,
+    /// What a restore waits for, and for how long.
+    #[command(flatten)]
+    pub pace: PaceArgs,
     /// Settings of NICs.
     #[command(flatten)]
     pub nic: NicArgs,

@@ -21,9 +21,9 @@ pub(super) fn run(args: &RestoreArgs, context: &mut Context) -> Result<Document,
     let limits = Limits {
         wait: args.nic_wait.unwrap_or(NIC_WAIT),
         awaits_carrier: args.nic_wait.is_some(),
-        manager_grace: args.manager_wait,
+        manager_grace: args.pace.manager_wait,
         settle: args.watch,
-        pod_budget: args.pod_budget,
+        pod_budget: args.pace.pod_budget,
         conflict_probe: args.probe.mode(),
         probe_rate: args.probe.rate.probe_rate,
     };

@@ -133,7 +133,6 @@ pub(crate) fn decide(record: &GuardRecord, sight: &Sight, choice: Choice) -> Dec
         GuardDecision::Well
     };
     next.is_waiting = decision != GuardDecision::Well || !next.missing.is_empty();
-
     next.again_at = match decision {
         GuardDecision::Later { at, .. } => Some(at),
         _ => None,

@@ -34,16 +34,7 @@ pub(crate) fn drive(
     context: &mut Context,
 ) -> Result<Upgraded, Refusal> {
     let ledger = Ledger::open(context, request.echo, request.log_limit)?;
-    let driver = Driver {
-        settle: request.settle,
-        request,
-        context,
-        ledger,
-        restored: Restored::default(),
-        named: Named::default(),
-        budget: None,
-    };
-    Ok(driver.run())
+    Ok(Driver::new(request, context, ledger).run())
 }
 
 /// The driver of one window.
@@ -59,6 +50,20 @@ struct Driver<'a> {
     budget: Option<Background>,
     /// How long to watch at the end.
     settle: Duration,
+}
+
+impl<'a> Driver<'a> {
+    fn new(request: &'a UpgradeRequest<'a>, context: &'a mut Context, ledger: Ledger) -> Self {
+        Self {
+            settle: request.settle,
+            request,
+            context,
+            ledger,
+            restored: Restored::default(),
+            named: Named::default(),
+            budget: None,
+        }
+    }
 }
 
 impl Driver<'_> {

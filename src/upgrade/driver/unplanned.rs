@@ -11,13 +11,11 @@ use crate::kubelet::unit::UnitToPause;
 use crate::model::window::{PhaseName, WindowPod};
 use crate::model::{IfName, Problem};
 use crate::refusal::Refusal;
-use crate::restore::Restored;
 use crate::runtime::RuntimeAnswer;
 use crate::store::Guard;
 use crate::upgrade::baseline::{LeftOut, read_back};
 use crate::upgrade::driver::Driver;
 use crate::upgrade::ledger::{Area, Ledger, Upgraded};
-use crate::upgrade::phases::late::Named;
 use crate::upgrade::phases::pause;
 use crate::upgrade::phases::restore::PodNetwork;
 use crate::upgrade::request::UpgradeRequest;
@@ -55,16 +53,7 @@ pub(crate) fn drive_unplanned(
     let ledger = Ledger::unplanned(guard, context, request.log_limit)?;
     baseline.silent = Silence::all_recorded(ledger.session.window());
     let network = PodNetwork::new(baseline, LeftOut::default(), Unselected::default());
-    let driver = Driver {
-        settle: request.settle,
-        request,
-        context,
-        ledger,
-        restored: Restored::default(),
-        named: Named::default(),
-        budget: None,
-    };
-    Ok(driver.run_unplanned(network, loss))
+    Ok(Driver::new(request, context, ledger).run_unplanned(network, loss))
 }
 
 impl Driver<'_> {
