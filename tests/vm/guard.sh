@@ -35,6 +35,19 @@ guard_forgets() {
     guard_unit_start
 }
 
+# guard_beside_owner: the driver is reloaded, its owner makes the host's links again, and the guard the pods'. Needs tests/vm/managers.sh.
+guard_beside_owner() {
+    guard_unit --manager-wait "$GRACE"
+    all_answer
+    { facts && owners; } >"$WORK/facts"
+    expect_exit 0 nf snapshot
+    guard_unit_start
+    step "the driver is reloaded"
+    reload_driver
+    one_restore
+    as_before "the driver is reloaded"
+}
+
 # unplanned: how many windows of the guard are closed.
 unplanned() { cat "$STATE"/windows/*.json 2>/dev/null | jq -s '[.[] | select(.kind == "unplanned" and .ended != null)] | length'; }
 has_unplanned() { [ "$(unplanned)" = "$1" ] && [ ! -e "$STATE/window.json" ]; }

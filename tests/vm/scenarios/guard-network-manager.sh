@@ -13,16 +13,7 @@ profile nic '[connection]' id=nic uuid=11111111-1111-4111-8111-111111111111 type
 vlan_profile "$NIC"
 network_manager_start 2
 three_pods "$VLAN"
-guard_unit --manager-wait "$GRACE"
-all_answer
-{ facts && owners; } >"$WORK/facts"
-expect_exit 0 nf snapshot
-guard_unit_start
-
-step "the driver is reloaded"
-reload_driver
-one_restore
-as_before "the driver is reloaded"
+guard_beside_owner
 
 step "NetworkManager is restarted: nothing is lost"
 systemctl restart NetworkManager.service

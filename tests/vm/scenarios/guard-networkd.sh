@@ -13,16 +13,7 @@ unit 10-nic.network '[Match]' Name="$NIC" '[Network]' Address=192.0.2.2/24 VLAN=
 vlan_unit
 networkd_start
 three_pods "$VLAN"
-guard_unit --manager-wait "$GRACE"
-all_answer
-{ facts && owners; } >"$WORK/facts"
-expect_exit 0 nf snapshot
-guard_unit_start
-
-step "the driver is reloaded"
-reload_driver
-one_restore
-as_before "the driver is reloaded"
+guard_beside_owner
 
 step "networkd is restarted: nothing is lost"
 systemctl restart systemd-networkd.service
