@@ -51,7 +51,12 @@ impl Named {
             let problems = run.problems().into_iter().filter(|problem| {
                 let is_young = young.is_some() && problem.pod.as_deref() == young;
                 let is_named = self.lost.iter().any(|lost| {
+                    // It was the only one of its family.
+                    let is_of_family = lost.code == "address-conflict"
+                        && problem.pod == lost.pod
+                        && problem.message.starts_with("has lost all its IPv");
                     problem.code == "unsupported"
+                        || is_of_family
                         || problem.object.contains(&lost.object)
                         || problem.object.starts_with("+ neighbour ")
                             && explains(lost, &problem.object)
