@@ -20,11 +20,10 @@ pub(super) fn read(
     links: &mut [Link],
     unsupported: &mut Vec<String>,
 ) -> Result<(), Error> {
-    let has_ports = !bridge_ports(links).is_empty();
-    if has_ports {
+    if !bridge_ports(links).is_empty() {
         vlans_in(whole(socket, ports::list())?, links, unsupported);
         unsupported.extend(options(links));
-    } else if !links.iter().any(Link::has_forwarding) {
+    } else if pairs(links).is_empty() && !links.iter().any(Link::has_forwarding) {
         return Ok(());
     }
     let groups = match socket.dump(ports::list_groups()) {
@@ -90,7 +89,7 @@ pub(super) fn vlans_in(dump: Dump, links: &mut [Link], unsupported: &mut Vec<Str
 }
 
 pub(super) fn groups_in(dump: &Dump, links: &mut [Link], unsupported: &mut Vec<String>) {
-    let known = bridge_ports(links);
+    let known = all_ports(links);
     let groups = dump.groups.iter().flat_map(ports::groups);
     let mut of_tunnels = BTreeMap::<&IfName, usize>::new();
     let tunnels = links.iter().filter(|link| link.has_forwarding());
@@ -137,7 +136,7 @@ pub(super) fn forwarding(
     unsupported: &mut Vec<String>,
 ) -> Result<(), Error> {
     let has_entries = |link: &Link| link.has_forwarding() || link.has_filter();
-    if !links.iter().any(has_entries) && bridge_ports(links).is_empty() {
+    if !links.iter().any(has_entries) && all_ports(links).is_empty() {
         return Ok(());
     }
     let dump = whole(socket, fdb::list())?;
@@ -150,7 +149,7 @@ pub(super) fn forwarding_in(dump: Dump, links: &mut [Link], unsupported: &mut Ve
         .iter()
         .map(|link| (link.index, link.name.clone()))
         .collect();
-    let (ports, macs) = (bridge_ports(links), macs_of(links));
+    let (ports, macs) = (all_ports(links), macs_of(links));
     let entries = parsed(dump, "forwarding entry", unsupported, |object| {
         let RouteNetlinkMessage::NewNeighbour(message) = object else {
             return Ok(None);
@@ -246,6 +245,19 @@ fn macs_of(links: &[Link]) -> BTreeSet<Mac> {
 
 /// The ports of bridges that can be lost with a NIC.
 fn bridge_ports(links: &[Link]) -> BTreeSet<u32> {
+    ports_of(links, Link::can_be_uplink)
+}
+
+/// The ports of bridges that are ends of pairs. What somebody added to them is read, to be named: a restore does not bring it back.
+fn pairs(links: &[Link]) -> BTreeSet<u32> {
+    ports_of(links, Link::is_pair)
+}
+
+fn all_ports(links: &[Link]) -> BTreeSet<u32> {
+    ports_of(links, |link| link.can_be_uplink() || link.is_pair())
+}
+
+fn ports_of(links: &[Link], is_wanted: impl Fn(&Link) -> bool) -> BTreeSet<u32> {
     let bridges: BTreeSet<&IfName> = links
         .iter()
         .filter(|link| link.is_bridge())
@@ -253,7 +265,7 @@ fn bridge_ports(links: &[Link]) -> BTreeSet<u32> {
         .collect();
     let is_port = |link: &&Link| {
         let mut master = link.master.iter();
-        link.can_be_uplink() && master.any(|master| bridges.contains(master))
+        is_wanted(link) && master.any(|master| bridges.contains(master))
     };
     let ports = links.iter().filter(is_port);
     ports.map(|port| port.index).collect()

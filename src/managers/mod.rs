@@ -18,10 +18,8 @@ use crate::dbus::{self, BusError, SystemBus};
 use crate::model::manager::Manager;
 use crate::model::{IfName, Link};
 
-/// How long all questions together may take: while a driver is loaded, a host has other work.
+/// How long all questions together may take at least: while a driver is loaded, a host has other work.
 const LIMIT: Duration = Duration::from_secs(5);
-/// How long one call may take: a manager that hangs must not hold up a restore.
-const CALL_LIMIT: Duration = Duration::from_secs(3);
 /// The system bus.
 const BUS: &str = "/run/dbus/system_bus_socket";
 
@@ -53,30 +51,35 @@ pub(crate) fn units_of_devices() -> Option<&'static str> {
 /// Questions that are being answered.
 pub(crate) struct OwnerQuery {
     answer: Receiver<Owners>,
-    until: Instant,
+    begin: Instant,
+    limit: Duration,
 }
 
-/// Begins to query the managers, beside the caller's work.
-pub(crate) fn query() -> OwnerQuery {
+/// Begins to query the managers, which have this `grace` for all that they do, beside the caller's work.
+pub(crate) fn query(grace: Duration) -> OwnerQuery {
     let (sender, answer) = channel();
+    let limit = grace.max(LIMIT);
     // Without a thread there is no sender, and so no answer.
-    let _ = thread::Builder::new().spawn(move || sender.send(Owners::read()).is_ok());
-    let until = Instant::now() + LIMIT;
-    OwnerQuery { answer, until }
+    let _ = thread::Builder::new().spawn(move || sender.send(Owners::read(limit)).is_ok());
+    OwnerQuery {
+        answer,
+        begin: Instant::now(),
+        limit,
+    }
 }
 
 impl OwnerQuery {
     /// The answer; a manager that hangs costs this time from the question on.
     pub(crate) fn owners(self) -> Owners {
-        let left = self.until.saturating_duration_since(Instant::now());
+        let left = self.limit.saturating_sub(self.begin.elapsed());
         let answer = self.answer.recv_timeout(left);
-        answer.unwrap_or_else(|_| Owners::without_bus(dbus::no_answer(LIMIT)))
+        answer.unwrap_or_else(|_| Owners::without_bus(dbus::no_answer(self.limit)))
     }
 }
 
 impl Owners {
-    /// Queries every manager that runs.
-    fn read() -> Self {
+    /// Queries every manager that runs. One call may take a part of the limit: a manager that hangs must not take all.
+    fn read(limit: Duration) -> Self {
         let mut owners = Self {
             interfaces: ifupdown::read(),
             ..Self::default()
@@ -86,7 +89,7 @@ impl Owners {
         if !exists(BUS) || !(exists(networkd::STATE) || exists(network_manager::STATE)) {
             return owners;
         }
-        match owners.read_bus() {
+        match owners.read_bus(limit * 3 / 5) {
             Ok(()) => owners,
             Err(error) => Self::without_bus(error.to_string()),
         }
@@ -103,8 +106,8 @@ impl Owners {
         }
     }
 
-    fn read_bus(&mut self) -> Result<(), BusError> {
-        let bus = SystemBus::connect(CALL_LIMIT)?;
+    fn read_bus(&mut self, call_limit: Duration) -> Result<(), BusError> {
+        let bus = SystemBus::connect(call_limit)?;
         if bus.has_owner(networkd::SERVICE)? {
             self.networks = Some(Networks::read());
         }

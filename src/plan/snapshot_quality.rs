@@ -48,6 +48,23 @@ pub fn duplicates(state: &NetState) -> Vec<Problem> {
         .collect()
 }
 
+/// What was added to ports of the host's bridges that are ends of pairs: it survives the loss of a NIC, and is not recorded.
+#[must_use]
+pub fn of_pairs(host: &NetState) -> Vec<Problem> {
+    let of_port = |link: &Link| {
+        let entries = link.fdb.iter().filter(|entry| entry.master).count();
+        let numbers = [(entries, "bridge fdb"), (link.mdb.len(), "bridge mdb")];
+        let numbers = numbers.into_iter().filter(|(number, _)| *number > 0);
+        let what = join(
+            numbers.map(|(number, of)| format!("{number} in {of}")),
+            ", ",
+        );
+        (!what.is_empty()).then(|| SnapshotCause::PairNotRecorded { what }.info(&link.name))
+    };
+    let pairs = host.links.iter().filter(|link| link.is_pair());
+    pairs.filter_map(of_port).collect()
+}
+
 /// Addresses of IPv6 groups with `autojoin` on links that are lost with the host's. For IPv4 there is a way
 /// (`restore/detour.rs`): the kernel lets such an address be added without autojoin, and IPv6 does not (`ipv6_add_addr`).
 fn memberships(state: &NetState) -> impl Iterator<Item = Problem> {

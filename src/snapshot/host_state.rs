@@ -9,7 +9,7 @@ use crate::model::net::route::PROTOCOL_KERNEL;
 use crate::model::pod::empty::EmptyNetns;
 use crate::model::problem::SnapshotCause;
 use crate::model::{
-    IfName, Link, LinkKind, LossCause, NetState, NodeState, PodId, Problem, Route, StackLink,
+    IfName, Link, LossCause, NetState, NodeState, PodId, Problem, Route, StackLink,
 };
 use crate::plan::link::diff::is_above;
 use crate::plan::snapshot_quality;
@@ -49,6 +49,7 @@ impl Known<'_> {
                 let host = &self.moment.host;
                 let mut problems = snapshot_quality::unsupported_on_host(host, self.under_pods());
                 problems.extend(snapshot_quality::duplicates(host));
+                problems.extend(snapshot_quality::of_pairs(host));
                 problems
             }
         };
@@ -163,9 +164,7 @@ fn lasting(host: &NetState, under: &BTreeSet<&IfName>) -> NetState {
         under.contains(&link.name)
             || uppers.any(|upper| !upper.is_bridge() && is_above(upper, link))
     };
-    state.links.retain(|link| {
-        !matches!(&link.kind, LinkKind::Other { driver, .. } if driver == "veth") || carries(link)
-    });
+    state.links.retain(|link| !link.is_pair() || carries(link));
     let names: BTreeSet<IfName> = state.links.iter().map(|link| link.name.clone()).collect();
     state
         .addresses

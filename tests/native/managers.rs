@@ -132,6 +132,37 @@ fn networkd_configures_the_nic_first_and_what_it_does_not_know_is_named() {
     before.assert_same(&pods[0].capture(), pods[0].name());
 }
 
+/// networkd adds addresses only where there is carrier, which a NIC can have later than the manager's time is long.
+#[test]
+fn the_time_of_an_owner_begins_with_the_carrier_of_the_nic() {
+    let node = Node::without_addresses();
+    let pods = node.simple_pods(1);
+    let before = pods[0].capture();
+    let machine = machine_with(&node, &pods);
+    start_networkd(&machine);
+    netfix(&node, &machine, "snapshot --runtime none").exits(0);
+    node.lose();
+    let state_dir = node.state_dir();
+    let words = "restore --runtime none -v --nic-wait 60s --manager-wait 3s";
+    let run = thread::scope(|scope| {
+        let restore = scope.spawn(|| Run::inside(&machine, &state_dir, words));
+        thread::sleep(Duration::from_secs(1));
+        node.reload_without_carrier();
+        thread::sleep(Duration::from_secs(8));
+        assert!(!restore.is_finished(), "netfix did not wait");
+        node.give_carrier();
+        restore.join().expect("netfix ends")
+    });
+    let run = run.exits(0).warnings(&[]);
+    assert!(
+        !run.out.contains("10.88.0.2/16"),
+        "networkd did not go first\n{}",
+        run.transcript()
+    );
+    assert!(is_configured(&machine, "eth0"));
+    before.assert_same(&pods[0].capture(), pods[0].name());
+}
+
 /// A manager that notices a loss of carrier late drops addresses that were there when the restore began.
 #[test]
 fn an_owner_that_drops_an_address_during_a_restore_brings_it_back_itself() {

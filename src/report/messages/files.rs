@@ -124,6 +124,8 @@ sentences! {
             takes it down again: its IPv6 addresses can be usable from then on, and it can have one more, link-local, \
             and lose neighbours that are not permanent. If it has carrier now, it has that and its link-local address again when the \
             carrier of its NIC changes",
+        PairNotRecorded { what } => "has entries that are not recorded ({what}): it is one end of a pair, which stays when a NIC is lost. \
+            If it is deleted, add them again",
         DcbCannotBeRestored { what } => "has data center bridging ({what}), which a reload of the driver can remove. netfix does not set it, \
             because that resets some devices. After a reload, configure it again with dcb(8) or lldptool(8)",
         DcbManaged { what } => "has data center bridging ({what}): lldpad configures it again after a reload",

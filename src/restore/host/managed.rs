@@ -20,7 +20,7 @@ use crate::model::{IfName, Problem};
 use crate::plan::{Change, NetlinkStep, Plan, Step};
 use crate::progress::{Listener, Progress, Wait};
 use crate::restore::host::scope::{in_scope, plan_of};
-use crate::restore::host::wait_nic::WaitLimit;
+use crate::restore::host::wait_nic::{DevicesBelow, WaitLimit};
 use crate::restore::permit::Permit;
 use crate::systemd::{self, Bus};
 
@@ -128,7 +128,8 @@ impl<'a> Managed<'a> {
 
     /// Begins to query the managers, beside the wait for the NIC.
     pub(in crate::restore) fn query(&mut self) {
-        self.query = may_wait(self.limit).then(managers::query);
+        let grace = self.limit.limits.manager_grace;
+        self.query = may_wait(self.limit).then(|| managers::query(grace));
     }
 
     /// Waits until the owners have brought back what is missing, or have finished without. Returns whether it waited: then
@@ -208,6 +209,9 @@ impl<'a> Managed<'a> {
         if awaited.is_empty() {
             return Ok(false);
         }
+        if self.until.is_none() && self.limit.limits.awaits_carrier {
+            self.wait_for_carrier(&awaited, (&mut *at.0, &*at.1), progress)?;
+        }
         let now = Instant::now();
         let until = *self
             .until
@@ -233,6 +237,27 @@ impl<'a> Managed<'a> {
         let until = now + self.limit.limits.manager_grace;
         self.wait(known, both, until, at, progress)?;
         Ok(true)
+    }
+
+    /// Waits for the carrier of the devices under these links: most owners begin when it comes.
+    fn wait_for_carrier(
+        &self,
+        names: &BTreeSet<IfName>,
+        (host, baseline): (&mut Host, &HostBaseline),
+        progress: &mut dyn Listener,
+    ) -> Result<(), Error> {
+        let below = DevicesBelow::of(names, baseline);
+        let is_owned = |name: &IfName| self.owners.contains_key(name);
+        if below.are_silent(host, &is_owned) {
+            let devices = below.devices.iter().cloned().collect();
+            progress.notice(Progress::Waiting(
+                Wait::Carrier,
+                devices,
+                self.limit.limits.wait,
+            ));
+            below.wait_for_carrier(host, &is_owned, self.limit)?;
+        }
+        Ok(())
     }
 
     /// The links of which something is missing that their owner may still bring.

@@ -8,6 +8,7 @@ use crate::kernel::events::{self, LATE_LINKWATCH, LINKWATCH};
 use crate::kernel::{Error, link, udev};
 use crate::matching::host_baseline::HostBaseline;
 use crate::model::net::link::nic::Sriov;
+use crate::model::net::stack;
 use crate::model::problem::RestoreCause;
 use crate::model::{Hardware, IfName, Link, Problem};
 use crate::plan::HostLinks;
@@ -69,7 +70,10 @@ impl<'a> WaitLimit<'a> {
     }
 
     /// Waits until `ready` or the limit; returns whether it is ready. Without a limit `ready` is called once.
-    fn wait(self, mut ready: impl FnMut() -> Result<bool, Error>) -> Result<bool, Error> {
+    pub(super) fn wait(
+        self,
+        mut ready: impl FnMut() -> Result<bool, Error>,
+    ) -> Result<bool, Error> {
         if self.limits.wait.is_zero() {
             return ready();
         }
@@ -255,6 +259,46 @@ pub(super) fn for_carrier(
             }
         })
         .collect())
+}
+
+/// The devices below links of the host.
+pub(super) struct DevicesBelow<'a> {
+    /// By their recorded names.
+    pub devices: BTreeSet<IfName>,
+    baseline: &'a HostBaseline,
+}
+
+impl<'a> DevicesBelow<'a> {
+    pub(super) fn of(names: &BTreeSet<IfName>, baseline: &'a HostBaseline) -> Self {
+        let mut devices = BTreeSet::new();
+        for name in names {
+            let stack = stack::from(name, &baseline.state);
+            devices.extend(stack::devices(&stack).cloned());
+        }
+        Self { devices, baseline }
+    }
+
+    /// Whether none of them has carrier, and each may get it: it is up, or it `is_owned` by a manager that takes it up.
+    pub(super) fn are_silent(&self, host: &Host, is_owned: &dyn Fn(&IfName) -> bool) -> bool {
+        let (_, links) = plan_of(host, self.baseline);
+        let names = self.devices.iter().map(|name| links.name_now(name));
+        let now: Vec<&Link> = names.filter_map(|name| host.state.link(&name)).collect();
+        let comes = |link: &&Link| link.flags.up || is_owned(&link.name);
+        !now.is_empty() && now.iter().all(|link| !link.flags.carrier && comes(link))
+    }
+
+    /// Waits for the carrier of one. A device that has just been made has it seconds later.
+    pub(super) fn wait_for_carrier(
+        &self,
+        host: &mut Host,
+        is_owned: &dyn Fn(&IfName) -> bool,
+        limit: WaitLimit<'_>,
+    ) -> Result<bool, Error> {
+        limit.wait(|| {
+            host.refresh()?;
+            Ok(!self.are_silent(host, is_owned))
+        })
+    }
 }
 
 /// Whether the kernel has not declared one operational yet that has carrier.

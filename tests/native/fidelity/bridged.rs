@@ -258,3 +258,27 @@ fn a_bridge_that_follows_its_ports_is_not_given_an_old_mac_or_mtu() {
     let bridge = node.ns.ip("link show dev br0");
     assert!(bridge.contains("mtu 1500"), "{bridge}");
 }
+
+#[test]
+fn what_was_added_to_the_end_of_a_pair_is_named_and_not_recorded() {
+    let node = Node::new();
+    let _pod = behind(&node, "web");
+    let port = "toweb";
+    node.netfix("snapshot").exits(0).lacks("not recorded");
+    bridge(
+        &node.ns,
+        &format!("mdb add dev br0 port {port} grp 239.1.1.2 permanent"),
+    );
+    bridge(
+        &node.ns,
+        &format!("fdb add 02:00:00:00:00:97 dev {port} master static"),
+    );
+    let before = added(&node.ns, port);
+    assert_eq!(before.len(), 2, "{before:?}");
+    node.netfix("snapshot")
+        .exits(0)
+        .stderr_has(&["1 in bridge fdb, 1 in bridge mdb"]);
+    node.lose_and_reload();
+    node.restore();
+    assert_eq!(added(&node.ns, port), before);
+}

@@ -7,6 +7,8 @@
 . "$LAB_REPO/tests/vm/guard.sh"
 
 ROUNDS=${NETFIX_ROUNDS:-1}
+# After how many seconds a NIC comes back that is late.
+LATE=${NETFIX_LATE:-20}
 LOG=$WORK/guard.log
 
 guard_start() {
@@ -46,7 +48,7 @@ done
 step "the NIC comes back late"
 unload_driver
 wait_for 60 "the wait for the NIC" said "waiting for $NIC"
-sleep 20
+sleep "$LATE"
 pods_dead
 nothing_more
 load_driver
@@ -78,11 +80,20 @@ one_more
 
 step "a window is opened: the guard leaves its loss to it"
 guard_start
-expect_exit 0 nf upgrade --foreground --yes --settle 2s -- bash -c "modprobe -r $DRIVER; sleep 3; modprobe $DRIVER"
+expect_exit 0 nf upgrade --foreground --yes --watch 2s -- bash -c "modprobe -r $DRIVER; sleep 3; modprobe $DRIVER"
 wait_for 60 "the guard" said "the window of .netfix upgrade. is open"
 sleep 3
 nothing_more
 restored
+
+step "a window is opened while the guard restores: it begins when the guard has ended, and the loss in it is left to it"
+guard_stop
+rm -f "$STATE/guard.json"
+guard_start
+reload_driver
+wait_for 60 "its window" test -e "$STATE/window.json"
+expect_exit 0 nf upgrade --foreground --yes --watch 2s -- bash -c "modprobe -r $DRIVER; sleep 3; modprobe $DRIVER"
+one_more
 
 step "the guard is killed in the middle; the next one completes its window"
 guard_stop

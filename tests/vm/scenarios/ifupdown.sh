@@ -1,46 +1,8 @@
 #!/usr/bin/env bash
 # lab: systemd
 # ifupdown brings up an allow-hotplug NIC when udev reports it, and recreates no VLAN.
-# shellcheck source=tests/vm/managers.sh
-. "$LAB_REPO/tests/vm/managers.sh"
-
-tidy() {
-    systemctl stop 'ifup@*' networking.service ifupdown-pre.service
-    udev_stop
-    rm -rf /run/network
-    systemctl reset-failed
-}
-
-ifupdown_start() {
-    unpack_managers
-    # The packages bring a second manager.
-    rm -f /etc/network/interfaces.d/*
-    cat >/etc/network/interfaces <<END
-allow-hotplug $NIC
-iface $NIC inet static
-    address 192.0.2.2/24
-    up ip route add 198.51.100.0/24 via 192.0.2.1
-
-auto $VLAN
-iface $VLAN inet static
-    address 10.3.0.2/24
-iface $VLAN inet6 static
-    address fd00:3::2/64
-END
-    mkdir -p /run/network
-    udevadm control --reload
-    udevadm trigger --action=add "/sys/class/net/$NIC"
-    udevadm settle
-    wait_for 30 "ifupdown to bring up $NIC" systemctl -q is-active "ifup@$NIC.service"
-    systemctl start networking.service
-    [ -e "/sys/class/net/$VLAN" ] || fail "ifupdown did not make $VLAN"
-}
-
-# owners: ifupdown forgets the VLANs of a device that vanishes, whoever makes them again.
-owners() {
-    ifquery --state "$NIC" || :
-    systemctl is-active "ifup@$NIC.service" || :
-}
+# shellcheck source=tests/vm/ifupdown.sh
+. "$LAB_REPO/tests/vm/ifupdown.sh"
 
 gateway_node
 systemctl start systemd-udevd.service

@@ -211,6 +211,11 @@ impl Link {
         can_be && !is_shared && !self.has_forwarding()
     }
 
+    /// Whether it is one end of a pair (veth).
+    pub(crate) fn is_pair(&self) -> bool {
+        self.kind.name() == "veth"
+    }
+
     /// Whether it is a VRF, which has the connected routes of its ports in a table of its own.
     pub(crate) fn is_vrf(&self) -> bool {
         self.kind.name() == "vrf"

@@ -64,6 +64,7 @@ causes! {
         PortCannotBeRestored { master: IfName } => Unsupported,
         MembershipStays => Unsupported,
         HeldDown => Unsupported,
+        PairNotRecorded { what: String } => Unsupported,
         DcbCannotBeRestored { what: String } => Unsupported,
         DcbManaged { what: String } => Unsupported,
         NetworkAnswers { mac: Mac, addresses: usize } => AddressConflict,
