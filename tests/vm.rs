@@ -79,7 +79,12 @@ const BOOTS: [Boot; 16] = [
     },
     Boot {
         name: "guard-unit",
-        scenarios: &["guard-networkd", "guard-network-manager", "guard-bond"],
+        scenarios: &[
+            "guard-networkd",
+            "guard-network-manager",
+            "guard-ifupdown",
+            "guard-bond",
+        ],
     },
     Boot {
         name: "nic",

@@ -6,8 +6,8 @@ use std::time::Duration;
 use crate::inventory::cannot_observe;
 use crate::kernel::{ability, link};
 use crate::model::checkpoint::PastFiles;
-use crate::model::problem::CheckCause;
-use crate::model::{IfName, Link, LossCause, NodeState, Parent, Problem};
+use crate::model::problem::{CheckCause, GuardCause};
+use crate::model::{IfName, Link, LossCause, NodeIdentity, NodeState, Parent, Problem};
 use crate::plan::{HostLinks, snapshot_quality};
 use crate::records::matched::Matched;
 use crate::records::stored::{age, shown};
@@ -18,6 +18,14 @@ use crate::store::Store;
 const LEAST_BYTES: u64 = 8 << 20;
 /// A snapshot of any size needs this many free inodes.
 const LEAST_FILES: u64 = 1024;
+
+/// That `netfix guard` restores no more what it has restored too often in this boot; asked only while something is lost.
+pub(super) fn given_up(store: &Store, node: &NodeIdentity) -> Option<Problem> {
+    let record = store.load_guard().ok()?;
+    let attempts = record.pace.attempts;
+    let is_now = record.pace.given_up && record.boot == node.boot_id;
+    is_now.then(|| GuardCause::Repeats { attempts }.error("links under pods"))
+}
 
 /// Whether another snapshot could be written.
 pub(super) fn folder(store: &Store) -> Vec<Problem> {

@@ -53,7 +53,7 @@ fn every_pod_that_lost_its_interface_is_reported_as_critical() {
             run.transcript()
         );
     }
-    node.netfix("restore --wait 10s").exits(0);
+    node.netfix("restore --nic-wait 10s").exits(0);
     node.netfix("check -q").exits(0);
 }
 
@@ -353,7 +353,7 @@ fn a_device_leaves_out_the_pods_on_other_drivers_but_no_lost_pod() {
     let (_web, aside) = (node.pod("web").simple(), node.pod_on_other_nic("aside"));
     node.snapshot();
     for device in ["eth7", "lo"] {
-        node.netfix(&format!("check --device {device}"))
+        node.netfix(&format!("check --nic {device}"))
             .exits(3)
             .errors(&[("not-found", "")])
             .names("not-found", "", &[device]);
@@ -362,14 +362,14 @@ fn a_device_leaves_out_the_pods_on_other_drivers_but_no_lost_pod() {
     node.netfix("check")
         .exits(2)
         .errors(&[("unsupported", aside.name())]);
-    let run = node.netfix("check --device eth0").exits(0);
+    let run = node.netfix("check --nic eth0").exits(0);
     let named = format!("; left out: {}", aside.name());
     run.stdout_has(&["OK: 1 of 1 selected pod", "; 1 pod left out;", &named]);
-    let view = node.netfix_json("check --device eth0").exits(0).json();
+    let view = node.netfix_json("check --nic eth0").exits(0).json();
     assert_eq!(view["check"]["left_out"], 1, "{view:#}");
     // Its devices are gone, and so is the one of the option.
     node.lose();
-    let run = node.netfix("check --device eth0").exits(2);
+    let run = node.netfix("check --nic eth0").exits(2);
     assert!(!run.coded("degraded").is_empty(), "{}", run.transcript());
 }
 

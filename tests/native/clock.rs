@@ -361,7 +361,7 @@ fn a_lease_that_is_added_again_for_its_place_keeps_what_the_kernel_counts() {
 fn upgrade(node: &Node, command: &str) -> String {
     let state = node.state_dir();
     format!(
-        "upgrade --state-dir {} --yes --foreground --no-pause --settle 0s --timeout 1s -- {command}",
+        "upgrade --state-dir {} --yes --foreground --no-pause --watch 0s --answer-wait 1s -- {command}",
         state.display()
     )
 }

@@ -240,7 +240,7 @@ fn twenty_pods_have_their_cri_names_and_are_restored_in_the_same_sandboxes() {
         sandboxes.iter().all(|sandbox| sandbox.is_ready),
         "{sandboxes:#?}"
     );
-    for words in ["check", "verify --timeout 15s", "diff"] {
+    for words in ["check", "verify --answer-wait 15s", "diff"] {
         node.netfix(words).exits(0);
     }
 }

@@ -64,7 +64,7 @@ fn a_checkpoint_that_is_too_large_to_be_read_is_not_written() {
         );
     node.assert_all_loads();
     node.lose_and_reload();
-    node.netfix("restore --wait 10s")
+    node.netfix("restore --nic-wait 10s")
         .exits(5)
         .errors(&[("checkpoint-missing", pods[0].name())]);
     pods[1].assert_same_as(&before);

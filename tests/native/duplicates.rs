@@ -164,7 +164,7 @@ fn a_window_does_not_end_well_with_an_address_of_another_machine() {
     );
     let mut command = node.netfix_command(
         &["timeout", "60"],
-        "upgrade --foreground --yes --no-pause --settle 0s --wait 10s --timeout 2s -o json",
+        "upgrade --foreground --yes --no-pause --watch 0s --nic-wait 10s --answer-wait 2s -o json",
     );
     let run = Run::of(command.args(["--", "sh", "-c", &reload])).exits(5);
     let run = run.names(CONFLICT, pod.name(), &[ADDRESS]);

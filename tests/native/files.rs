@@ -39,7 +39,7 @@ fn sixty_pods_under_a_small_limit_of_open_files_are_all_restored() {
             pod.assert_same_as(before);
         }
         assert!(pods.iter().all(Pod::has_eth0), "a pod is not restored");
-        let words = format!("verify --timeout 10s --ping {GATEWAY4}");
+        let words = format!("verify --answer-wait 10s --ping {GATEWAY4}");
         limited(&node, files, &words)
             .exits(0)
             .stdout_has(&["60 selected pods"]);

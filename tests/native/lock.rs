@@ -37,7 +37,7 @@ impl Beside {
 
     /// A restore that holds the lock and waits for the NIC.
     fn holding(node: &Node) -> Self {
-        let holder = Self::start(node, "holder", "restore --wait 60s");
+        let holder = Self::start(node, "holder", "restore --nic-wait 60s");
         let lock = node.state_dir().join("lock");
         let word = format!("pid {} ", holder.pid());
         let is_named = || fs::read_to_string(&lock).is_ok_and(|text| text.starts_with(&word));

@@ -64,7 +64,7 @@ fn networkd(machine: &Machine) -> u32 {
 /// A restore beside a networkd that is stopped until `meanwhile` has run.
 fn restore_beside(node: &Node, machine: &Machine, networkd: u32, meanwhile: impl FnOnce()) -> Run {
     let state_dir = node.state_dir();
-    let words = "restore --runtime none -v --manager-grace 20s";
+    let words = "restore --runtime none -v --manager-wait 20s";
     thread::scope(|scope| {
         let restore = scope.spawn(|| Run::inside(machine, &state_dir, words));
         thread::sleep(Duration::from_secs(1));
@@ -226,7 +226,7 @@ fn what_a_late_ifdown_takes_away_is_restored_again() {
     machine
         .systemctl("stop --no-block ifup@eth0.service")
         .expect("a stop");
-    let words = "restore --runtime none --settle 2s --manager-grace 30s";
+    let words = "restore --runtime none --watch 2s --manager-wait 30s";
     netfix(&node, &machine, words)
         .exits(0)
         .names("degraded", "", &["again"]);

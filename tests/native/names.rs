@@ -30,7 +30,7 @@ fn a_pod_that_only_a_process_with_such_a_name_holds_is_restored() {
         .exits(0)
         .stdout_has(&["1 selected pod saved"]);
     node.lose_and_reload();
-    netfix("restore --wait 10s")
+    netfix("restore --nic-wait 10s")
         .exits(0)
         .stdout_has(&["1 selected pod restored"]);
     assert_eq!(show(), before);
@@ -53,7 +53,7 @@ fn a_mount_point_with_such_a_name_stops_nothing() {
     };
     inside("snapshot").exits(0);
     node.lose_and_reload();
-    inside("restore --wait 10s").exits(0);
+    inside("restore --nic-wait 10s").exits(0);
     inside("check").exits(0);
     pod.assert_same_as(&before);
 }

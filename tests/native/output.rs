@@ -162,7 +162,7 @@ fn the_exit_code_is_the_commands_own_whatever_becomes_of_its_output() {
         ("snapshot", 1),
         ("restore --nic-wait 0", 1),
         ("restore -v -o json --nic-wait 0", 1),
-        ("verify --timeout 1s", 1),
+        ("verify --answer-wait 1s", 1),
         ("list", 0),
         ("list -o json", 0),
     ];

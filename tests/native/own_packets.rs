@@ -72,7 +72,7 @@ fn is_found(target: (&str, &str), harms: &[Harm<'_>]) {
             pod.ip(&line.replace("OWN6", &pod.address6()));
         }
     }
-    let run = node.netfix_json("verify --timeout 3s").exits(5);
+    let run = node.netfix_json("verify --answer-wait 3s").exits(5);
     assert_eq!(
         run.pod(&sound)["state"],
         "reachable",
@@ -218,7 +218,7 @@ fn a_duplicate_address_is_no_address_and_one_in_detection_is_waited_for() {
     let failed = || duplicate.ip("-6 addr show dev eth0").contains("dadfailed");
     assert!(wait_until(Duration::from_secs(10), failed));
     slow.ip(&format!("addr add {}/64 dev eth0", slow.address6()));
-    let run = node.netfix_json("verify --timeout 8s").exits(5);
+    let run = node.netfix_json("verify --answer-wait 8s").exits(5);
     let code = "gateway-unreachable";
     let run = run.names(code, duplicate.name(), &["another machine", &address]);
     assert_eq!(run.pod(&slow)["state"], "reachable", "{}", run.transcript());
@@ -270,7 +270,7 @@ fn a_gateway_that_answers_pings_and_no_arp_is_reachable() {
         ));
     }
     node.snapshot();
-    let run = node.netfix_json("verify --timeout 2s").exits(5);
+    let run = node.netfix_json("verify --answer-wait 2s").exits(5);
     for (pod, gateway) in pods.iter().zip([MUTE[0], MUTE[0], MUTE[1]]) {
         assert!(pings(pod, gateway), "{}", pod.name());
         assert_eq!(run.pod(pod)["state"], "reachable", "{}", run.transcript());
@@ -294,7 +294,10 @@ fn a_gateway_that_answers_arp_and_no_pings_is_reachable() {
     node.snapshot();
     assert!(!pings(&pod, GATEWAY4) && !pings(&pod, GATEWAY6));
     let begin = std::time::Instant::now();
-    let run = node.netfix_json("verify --timeout 9s").exits(0).errors(&[]);
+    let run = node
+        .netfix_json("verify --answer-wait 9s")
+        .exits(0)
+        .errors(&[]);
     assert!(
         begin.elapsed() < Duration::from_secs(5),
         "{}",
@@ -364,7 +367,7 @@ fn a_gateway_of_a_policy_table_is_judged_by_the_packets_that_its_rule_selects() 
     pods[3].ip("rule del pref 50");
     let bound = |pod: &Pod<'_>| pings(pod, &format!("-I {} {GATEWAY4}", pod.address()));
     assert!(bound(&pods[0]) && !bound(&pods[1]));
-    let run = node.netfix_json("verify --timeout 3s").exits(5);
+    let run = node.netfix_json("verify --answer-wait 3s").exits(5);
     let states = pods.each_ref().map(|pod| run.pod(pod)["state"].clone());
     let expected = ["reachable", "unreachable", "reachable", "unreachable"];
     assert_eq!(states, expected, "{}", run.transcript());
@@ -460,7 +463,7 @@ fn the_router_of_an_advertisement_is_a_gateway_and_is_missed() {
     assert_eq!(router["reachable"], true, "{}", run.transcript());
     assert!(router["address"].to_string().contains("fe80::"), "{router}");
     pod.ip("-6 rule add pref 5 from all prohibit");
-    node.netfix_json("verify --timeout 1s").exits(1).names(
+    node.netfix_json("verify --answer-wait 1s").exits(1).names(
         "gateway-unreachable",
         pod.name(),
         &["fe80::", "rule 5 "],
@@ -469,7 +472,7 @@ fn the_router_of_an_advertisement_is_a_gateway_and_is_missed() {
     node.lose_and_reload();
     node.ns.set_sysctl("ipv6/conf/eth0/accept_ra", "0");
     node.restore();
-    let run = node.netfix_json("verify --timeout 1s").exits(1);
+    let run = node.netfix_json("verify --answer-wait 1s").exits(1);
     let run = run.names("gateway-unreachable", pod.name(), &["ff02::2", "fd99:"]);
     assert_eq!(
         run.pod(&pod)["state"],

@@ -49,7 +49,7 @@ fn upgrade(node: &Node) -> Run {
     );
     let mut command = node.netfix_command(
         &["timeout", "60"],
-        "upgrade --foreground --yes --no-pause --settle 0s --wait 10s --timeout 2s -o json",
+        "upgrade --foreground --yes --no-pause --watch 0s --nic-wait 10s --answer-wait 2s -o json",
     );
     Run::of(command.args(["--", "sh", "-c", &reload]))
 }
@@ -168,7 +168,7 @@ fn a_window_without_a_conflict_probe_sends_none() {
     let frames = tcpdump(&node, "arp");
     let mut command = node.netfix_command(
         &["timeout", "60"],
-        "upgrade --foreground --yes --no-pause --settle 0s --timeout 2s --conflict-probe off",
+        "upgrade --foreground --yes --no-pause --watch 0s --answer-wait 2s --conflict-probe off",
     );
     Run::of(command.args(["--", "true"])).exits(0);
     assert!(!frames.text().contains("tell 0.0.0.0"), "{}", frames.text());

@@ -102,7 +102,9 @@ fn targets_that_do_not_answer_share_one_time_limit() {
     node.snapshot();
     let begin = Instant::now();
     let run = node
-        .netfix_json("verify --timeout 2s --ping 10.88.0.99 --tcp 10.88.0.99:80 --ping 10.88.0.98")
+        .netfix_json(
+            "verify --answer-wait 2s --ping 10.88.0.99 --tcp 10.88.0.99:80 --ping 10.88.0.98",
+        )
         .exits(1);
     assert!(begin.elapsed().as_secs() < 8, "{}", run.transcript());
     for pod in &pods {
@@ -173,7 +175,7 @@ fn a_name_is_looked_up_in_the_pods_hosts_file() {
         &format!("echo '{GATEWAY4} gate.shop' >hosts && ln -s ../../../../etc/fstab resolv.conf"),
     );
     let run = node
-        .netfix_json("verify --ping gate.shop --ping other.shop --timeout 3s")
+        .netfix_json("verify --ping gate.shop --ping other.shop --answer-wait 3s")
         .exits(1)
         .names(
             "target-unreachable",
@@ -198,7 +200,7 @@ fn a_device_in_place_of_the_pods_files_is_never_opened() {
     let pod = node.pod("web").simple();
     node.snapshot();
     let _rooted = Rooted::start(&node, &pod, "mkfifo hosts && mknod resolv.conf c 10 130");
-    node.netfix_json("verify --ping gate.shop --timeout 3s")
+    node.netfix_json("verify --ping gate.shop --answer-wait 3s")
         .exits(1)
         .names(
             "target-unreachable",

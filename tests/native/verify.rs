@@ -194,13 +194,13 @@ fn a_silent_gateway_of_the_host_alone_fails_the_command() {
     node.ns.ip("route add 192.0.2.0/24 via 10.88.0.99");
     node.snapshot();
     let run = node
-        .netfix_json("verify --timeout 3s")
+        .netfix_json("verify --answer-wait 3s")
         .exits(5)
         .errors(&[("gateway-unreachable", "")])
         .names("gateway-unreachable", "", &["10.88.0.99 dev eth0", "host"]);
     assert_eq!(run.pod(&pod)["state"], "reachable", "{}", run.transcript());
     assert_eq!(run.json()["node"]["state"], "unreachable");
-    let screen = node.netfix("verify --timeout 3s").exits(5);
+    let screen = node.netfix("verify --answer-wait 3s").exits(5);
     screen.stdout_has(&[
         "(host)",
         "the host does not reach 10.88.0.99; 1 selected pod reaches its gateways",
@@ -215,7 +215,7 @@ fn the_hosts_recorded_default_gateway_is_probed_when_its_route_is_lost() {
     node.ns.ip("addr flush dev eth0");
     node.ns.ip("link set eth0 down");
     let gateways = ["10.88.0.1 dev eth0", "fd88::1 dev eth0"];
-    let run = node.netfix_json("verify --timeout 2s").errors(&[
+    let run = node.netfix_json("verify --answer-wait 2s").errors(&[
         ("gateway-unreachable", ""),
         ("gateway-unreachable", pod.name()),
     ]);
@@ -255,7 +255,7 @@ fn gateways_on_links_without_pods_or_without_arp_are_not_probed() {
     // The default gateway counts on any link.
     node.ns
         .ip("route add default via 192.0.2.9 dev mgmt0 metric 7");
-    let run = node.netfix_json("verify --timeout 2s").exits(5);
+    let run = node.netfix_json("verify --answer-wait 2s").exits(5);
     let silent = ("192.0.2.9 dev mgmt0".to_owned(), false.into());
     assert!(of_host(&run).contains(&silent), "{}", run.transcript());
 }
@@ -273,11 +273,11 @@ fn selectors_limit_the_hosts_gateways_to_the_links_under_the_selected_pods() {
     other.ip("link set new0 name eth0");
     other.ip("link set eth0 up");
     node.snapshot();
-    let web = format!("verify --timeout 2s --pod {}", web.name());
+    let web = format!("verify --answer-wait 2s --pod {}", web.name());
     let run = node.netfix_json(&web).exits(0);
     let expected = answers(&[("10.88.0.1 dev eth0", true), ("fd88::1 dev eth0", true)]);
     assert_eq!(of_host(&run), expected, "{}", run.transcript());
-    let run = node.netfix_json("verify --timeout 2s").exits(5);
+    let run = node.netfix_json("verify --answer-wait 2s").exits(5);
     let silent = ("192.0.2.9 dev nic1".to_owned(), false.into());
     assert!(of_host(&run).contains(&silent), "{}", run.transcript());
 }

@@ -53,7 +53,7 @@ fn restore_waits_for_the_nic_and_then_starts_at_once() {
     let before: Vec<_> = pods.iter().map(Pod::capture).collect();
     node.snapshot();
     node.lose();
-    let (run, took) = restore_while(&node, "restore --wait 10s", || node.reload());
+    let (run, took) = restore_while(&node, "restore --nic-wait 10s", || node.reload());
     let run = run.exits(0);
     assert!(
         took < Duration::from_millis(1500),
@@ -106,7 +106,7 @@ fn a_nic_that_is_remade_while_pods_wait_for_carrier_is_no_success_without_them()
     node.snapshot();
     node.lose();
     node.reload_without_carrier();
-    let (run, _) = restore_while(&node, "restore --wait 20s", || {
+    let (run, _) = restore_while(&node, "restore --nic-wait 20s", || {
         let restored = wait_until(Duration::from_secs(15), || pods.iter().all(Pod::has_eth0));
         assert!(restored, "the pods are not restored");
         node.lose_and_reload();
@@ -128,7 +128,7 @@ fn a_nic_that_is_remade_without_end_is_an_error() {
     node.snapshot();
     node.lose();
     node.reload_without_carrier();
-    let (line, mut child) = start(&node, "restore --wait 1s");
+    let (line, mut child) = start(&node, "restore --nic-wait 1s");
     while child.try_wait().expect("the child's state").is_none() {
         std::thread::sleep(Duration::from_millis(700));
         node.lose();
@@ -149,7 +149,7 @@ fn restore_waits_for_carrier_too() {
     let node = Node::new();
     let pods = lost_node_with_pods(&node);
     node.reload_without_carrier();
-    let (run, took) = restore_while(&node, "restore --wait 10s", || node.give_carrier());
+    let (run, took) = restore_while(&node, "restore --nic-wait 10s", || node.give_carrier());
     let run = run.exits(0);
     assert!(
         took < Duration::from_secs(3),
@@ -171,7 +171,7 @@ fn what_the_host_loses_while_pods_wait_for_carrier_is_restored_too() {
     node.lose();
     node.reload_without_carrier();
     let has_addresses = || node.ns.ip("-4 addr show dev eth0").contains("10.99.0.1");
-    let (run, _) = restore_while(&node, "restore --wait 20s", || {
+    let (run, _) = restore_while(&node, "restore --nic-wait 20s", || {
         let restored = wait_until(Duration::from_secs(15), has_addresses);
         assert!(restored, "the host's addresses are not restored");
         node.ns.ip("addr flush dev eth0");
@@ -213,7 +213,7 @@ fn a_nic_that_does_not_return_is_reported_and_nothing_changes() {
     let (before, host) = (pods[0].capture(), node.capture());
     let start = Instant::now();
     let run = node
-        .netfix("restore --wait 1s")
+        .netfix("restore --nic-wait 1s")
         .exits(1)
         .errors(&[
             ("parent-missing", ""),
@@ -234,7 +234,7 @@ fn a_nic_that_does_not_return_is_reported_and_nothing_changes() {
     );
     before.assert_same(&pods[0].capture(), pods[0].name());
     host.assert_same(&node.capture(), "the node");
-    node.netfix_json("restore --wait 1s").exits(1).errors(&[
+    node.netfix_json("restore --nic-wait 1s").exits(1).errors(&[
         ("parent-missing", ""),
         ("parent-missing", pods[0].name()),
         ("parent-missing", pods[1].name()),
@@ -263,7 +263,7 @@ fn a_nic_without_carrier_is_reported() {
     let node = Node::new();
     let pods = lost_node_with_pods(&node);
     node.reload_without_carrier();
-    let run = node.netfix_json("restore --wait 1s").exits(5);
+    let run = node.netfix_json("restore --nic-wait 1s").exits(5);
     let reported = run.transcript();
     run.errors(&[("no-carrier", "")])
         .names("no-carrier", "", &["eth0"]);

@@ -173,7 +173,7 @@ fn a_restore_from_the_cache_is_watched_and_counted_like_any_other() {
     let late = node.pod("late");
     attach(&node, &late, "10.88.2.10/16");
     node.lose_and_reload();
-    let run = with_cache(&node, "restore --settle 1s -o json").exits(0);
+    let run = with_cache(&node, "restore --watch 1s -o json").exits(0);
     assert_eq!(
         state_of(&run, &late).0,
         json!("restored"),

@@ -52,7 +52,7 @@ uplink_lost() {
 
 # uplink_back: the NIC is up and a port as before, and the pods reach their gateways.
 uplink_back() {
-    expect_exit 0 nf restore --wait 60s
+    expect_exit 0 nf restore --nic-wait 60s
     same_tables
     all_answer
     expect_exit 0 nf diff

@@ -67,7 +67,7 @@ incident() {
     written_down "$source" "${pods[@]}"
     "$identities" >"$WORK/identities"
     lost
-    expect_exit 0 nf restore --wait 60s
+    expect_exit 0 nf restore --nic-wait 60s
     restored
     "$identities" | diff "$WORK/identities" - || fail "a pod was rebuilt"
 }

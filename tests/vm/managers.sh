@@ -87,8 +87,8 @@ ways=("$AT_ONCE" "$ASYNC" "$TWICE")
 
 # restore_round WAY WAITING: netfix waits while the driver makes the NIC, or starts afterwards.
 restore_round() {
-    local job options=(-v --wait 60s --manager-grace "$GRACE")
-    [ "$1" != "$TWICE" ] || options+=(--settle 15s)
+    local job options=(-v --nic-wait 60s --manager-wait "$GRACE")
+    [ "$1" != "$TWICE" ] || options+=(--watch 15s)
     unload_driver
     pods_dead
     if [ "$2" = 1 ]; then
@@ -106,7 +106,7 @@ restore_round() {
 upgrade_round() {
     local settle=2s
     [ "$1" != "$TWICE" ] || settle=15s
-    nf upgrade --foreground --yes --no-pause --manager-grace "$GRACE" --settle "$settle" -- bash -c "modprobe -r $DRIVER; sleep 1; $1" >"$OUT" 2>"$OUT.err" ||
+    nf upgrade --foreground --yes --no-pause --manager-wait "$GRACE" --watch "$settle" -- bash -c "modprobe -r $DRIVER; sleep 1; $1" >"$OUT" 2>"$OUT.err" ||
         fail "netfix upgrade: exit code $?: $(cat "$OUT" "$OUT.err")"
 }
 

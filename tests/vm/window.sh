@@ -31,7 +31,7 @@ before_window() {
 upgrade() {
     local code=$1
     shift
-    expect_exit "$code" nf upgrade --yes --settle "${SETTLE:-5s}" "${@:1:$#-1}" bash -c "${*: -1}"
+    expect_exit "$code" nf upgrade --yes --watch "${SETTLE:-5s}" "${@:1:$#-1}" bash -c "${*: -1}"
 }
 
 # window JQ...: of the open window; record JQ...: of the last closed one.

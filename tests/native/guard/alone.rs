@@ -96,7 +96,7 @@ fn another_netfix_is_waited_for_and_what_it_has_restored_is_not_restored_again()
     node.snapshot();
     let guard = Guard::start(&node, "");
     node.lose();
-    let mut command = node.netfix_command(&[], "restore --wait 60s --settle 3s");
+    let mut command = node.netfix_command(&[], "restore --nic-wait 60s --watch 3s");
     let restore = Background::start(command.stdin(Stdio::null()), node.temp().join("restore"));
     let lock = node.state_dir().join("lock");
     let is_held = || fs::read_to_string(&lock).is_ok_and(|text| text.contains("(restore)"));
@@ -152,7 +152,11 @@ fn a_loss_that_repeats_is_given_up_until_a_person_restores() {
     assert_eq!(remembered(&node)["pace"]["given_up"], true);
     once(&node, "").exits(0);
     assert!(!pods[0].has_eth0(), "it had given up");
+    node.netfix("check")
+        .exits(2)
+        .names("loss-repeats", "", &["5 restores in a row"]);
     node.restore();
+    node.netfix("check").has_no("loss-repeats");
     once(&node, "").exits(0).stderr_has(&["watching"]);
     node.lose_and_reload();
     once(&node, "").exits(0);

@@ -17,8 +17,10 @@ use crate::common::{Node, Pod, Run, background::wait_until};
 fn restore_with_late_carrier(node: &Node, options: &str, is_there: impl Fn() -> bool) {
     node.lose();
     node.reload_without_carrier();
-    let mut command =
-        node.netfix_command(&["timeout", "60"], &format!("restore --wait 10s {options}"));
+    let mut command = node.netfix_command(
+        &["timeout", "60"],
+        &format!("restore --nic-wait 10s {options}"),
+    );
     let piped = command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = piped.spawn().expect("netfix starts");
     assert!(wait_until(Duration::from_secs(8), is_there));
@@ -65,7 +67,7 @@ fn nexthop_objects_wait_for_carrier() {
     );
     let state = pod.capture();
     node.snapshot();
-    restore_with_late_carrier(&node, "--no-conflict-probe", || has_address(&pod));
+    restore_with_late_carrier(&node, "--conflict-probe off", || has_address(&pod));
     pod.assert_same_as(&state);
     assert_settled(&node);
 }

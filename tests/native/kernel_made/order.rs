@@ -180,7 +180,7 @@ fn routes_that_come_with_late_carrier_are_put_in_order() {
     let groups = || groups(&pod.ns);
     let (state, before) = (pod.capture(), groups());
     node.snapshot();
-    restore_with_late_carrier(&node, "--no-conflict-probe", || has_address(&pod));
+    restore_with_late_carrier(&node, "--conflict-probe off", || has_address(&pod));
     assert_eq!(groups(), before);
     pod.assert_same_as(&state);
     assert_settled(&node);

@@ -65,7 +65,7 @@ fn window(file: &str, end: &str) -> (CriNode, i32, String) {
     let words = command(&node, end);
     let manifest = Manifest::read(
         file,
-        &[(DRIVER, "--unless false --settle 1s"), (COMMAND, &words)],
+        &[(DRIVER, "--unless false --watch 1s"), (COMMAND, &words)],
     );
     let job = Workload::start(&node, &manifest, RUN);
     wait_for_begin(&node, &job);

@@ -160,7 +160,7 @@ pub(super) fn restore(node: &Node, case: &Case) -> Run {
     if case.loss != Loss::Late {
         return node.netfix_json("restore");
     }
-    let mut command = node.netfix_command(&["timeout", "120"], "restore --wait 10s -o json");
+    let mut command = node.netfix_command(&["timeout", "120"], "restore --nic-wait 10s -o json");
     let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let line = format!("{command:?}");
     let restore = command.spawn().expect("the restore");

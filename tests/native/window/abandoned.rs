@@ -198,7 +198,7 @@ fn a_snapshot_leaves_a_pause_alone_whose_netfix_lives() {
     let scene = Scene::new(&node);
     // COMMAND ends before the deadline; the wait for the NIC need not.
     let lose = scene.script("lose", LOSING);
-    let upgrade = scene.start_upgrade("--deadline 5s --wait 8s", &lose);
+    let upgrade = scene.start_upgrade("--deadline 5s --nic-wait 8s", &lose);
     scene.wait_for_phase("restore");
     for timer in scene.deadlines() {
         let stopped = scene.machine.systemctl(&format!("stop {timer}"));

@@ -89,7 +89,7 @@ fn a_background_process_that_keeps_the_output_open_does_not_block_the_window() {
         let begin = Instant::now();
         scene
             .netfix(&format!(
-                "upgrade --yes {foreground} --settle 0s --timeout 2s -- {command}"
+                "upgrade --yes {foreground} --watch 0s --answer-wait 2s -- {command}"
             ))
             .exits(0);
         assert!(begin.elapsed() < Duration::from_secs(20), "the window hung");
@@ -104,7 +104,7 @@ fn a_background_process_that_keeps_the_output_open_does_not_block_the_window() {
         // systemd keeps the unit while a process is left; the next upgrade still gets a unit.
         scene
             .netfix(&format!(
-                "upgrade --yes {foreground} --settle 0s --timeout 2s -- true"
+                "upgrade --yes {foreground} --watch 0s --answer-wait 2s -- true"
             ))
             .exits(0);
         std::fs::write(late, "").expect("a sign");
@@ -153,7 +153,7 @@ fn command_has_an_empty_stdin() {
             "reads",
             &format!("cat >{}\n{}", read.display(), scene.reloading()),
         );
-        let words = format!("upgrade --yes {foreground} --settle 0s --timeout 2s -- {command}");
+        let words = format!("upgrade --yes {foreground} --watch 0s --answer-wait 2s -- {command}");
         let mut child = scene.under(&["timeout", "60"], &words);
         let mut child = child
             .stdin(std::process::Stdio::piped())
@@ -212,7 +212,7 @@ fn however_much_command_prints_the_log_and_netfix_stay_small() {
         let command = scene.script("prints", &body);
         let mut child = scene.under(
             &["timeout", "100"],
-            &hasty(&format!("{foreground} --wait 60s"), &command),
+            &hasty(&format!("{foreground} --nic-wait 60s"), &command),
         );
         child.stdout(std::process::Stdio::null());
         let status = child.stderr(std::process::Stdio::null()).status();

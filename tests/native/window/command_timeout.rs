@@ -174,7 +174,7 @@ fn a_rollback_that_hangs_is_ended_too() {
     );
     let load = marked(&scene, "load", &body);
     let options =
-        format!("--wait 500ms --command-timeout 2s --deadline 20s --rollback {load} -o json");
+        format!("--nic-wait 500ms --command-timeout 2s --deadline 20s --rollback {load} -o json");
     scene
         .upgrade(&options, &lose(&scene))
         .exits(1)
@@ -257,8 +257,8 @@ fn the_dry_run_shows_the_limit() {
     for (options, limit) in [
         ("", "for at most 7 min 55 s"),
         ("--rollback true", "for at most 6 min 55 s"),
-        ("--wait 20s --deadline 30m", "for at most 28 min 35 s"),
-        ("--deadline 6m --wait 3m", "for at most 3 min"),
+        ("--nic-wait 20s --deadline 30m", "for at most 28 min 35 s"),
+        ("--deadline 6m --nic-wait 3m", "for at most 3 min"),
         ("--command-timeout 4m", "for at most 4 min"),
     ] {
         let words = format!("upgrade --dry-run {options} -- true");

@@ -7,7 +7,7 @@ use crate::common::Node;
 use crate::common::run::Run;
 
 /// As a unit, with short limits.
-const UPGRADE: &str = "upgrade --yes --settle 0s --wait 5s --timeout 2s --";
+const UPGRADE: &str = "upgrade --yes --watch 0s --nic-wait 5s --answer-wait 2s --";
 
 #[test]
 fn the_arguments_of_command_arrive_unchanged() {

@@ -41,7 +41,7 @@ fn only_the_pods_on_the_driver_of_the_device_are_counted() {
     let node = Node::new();
     let scene = scene(&node);
     scene
-        .upgrade("--device eth0", &scene.reload())
+        .upgrade("--nic eth0", &scene.reload())
         .exits(0)
         .stdout_has(&["2 of 2"]);
     scene.assert_whole();
@@ -62,10 +62,7 @@ fn a_dry_run_lists_only_the_pods_on_the_driver_of_the_device() {
         let document = run.exits(0).json();
         of_pods(&document, "id").len()
     };
-    assert_eq!(
-        (of("--device eth0"), of("--device other"), of("")),
-        (2, 1, 3)
-    );
+    assert_eq!((of("--nic eth0"), of("--nic other"), of("")), (2, 1, 3));
 }
 
 #[test]
@@ -78,7 +75,7 @@ fn a_left_out_pod_that_loses_its_network_is_restored_and_reported() {
         scene.reloading()
     );
     let both = scene.script("both", &both);
-    let run = scene.upgrade("--device eth0 -o json", &both).exits(0);
+    let run = scene.upgrade("--nic eth0 -o json", &both).exits(0);
     scene.assert_networks();
     let states = run.json()["pods"].clone();
     let states = states.as_array().expect("pods");
@@ -87,7 +84,7 @@ fn a_left_out_pod_that_loses_its_network_is_restored_and_reported() {
     // Without its NIC it cannot be restored.
     let gone = format!("set -e\nip link del other\n{}", scene.reloading());
     let gone = scene.script("gone", &gone);
-    let run = scene.upgrade("--device eth0", &gone).exits(5);
+    let run = scene.upgrade("--nic eth0", &gone).exits(5);
     assert!(
         run.coded("parent-missing")
             .iter()
@@ -104,7 +101,7 @@ fn a_device_that_is_missing_or_without_pods_refuses_the_window() {
         ("eth7", "no such device"),
         ("spare", "no pod has an interface on this device"),
     ] {
-        let run = scene.upgrade(&format!("--device {name}"), &scene.reload());
+        let run = scene.upgrade(&format!("--nic {name}"), &scene.reload());
         run.exits(4).stderr_has(&[text]);
         assert!(scene.records().is_empty());
     }

@@ -203,7 +203,7 @@ fn the_last_line_names_the_pods_the_devices_with_their_drivers_and_the_host() {
     let name = tool::run(scene.machine.exec("hostname").arg("-s"));
     for (options, on) in [
         ("", "2 pods on eth0 (veth 1.0) and other (vxlan 0.1)"),
-        ("--device eth0", "1 pod on eth0 (veth 1.0)"),
+        ("--nic eth0", "1 pod on eth0 (veth 1.0)"),
     ] {
         let run = scene.netfix(&format!("upgrade --dry-run {options} -- true"));
         let run = run.exits(0);

@@ -119,11 +119,11 @@ fn waiting_reports_pods_that_are_not_restored() {
     let scene = Scene::new(&node);
     let command = lose(&scene);
     let words =
-        format!("upgrade --yes --detach --settle 0s --wait 500ms --timeout 1s -- {command}");
+        format!("upgrade --yes --detach --watch 0s --nic-wait 500ms --answer-wait 1s -- {command}");
     scene.netfix(&words).exits(0);
     scene.netfix("wait --timeout 60s").exits(5);
     scene.load_driver();
-    scene.netfix("restore --wait 20s").exits(0);
+    scene.netfix("restore --nic-wait 20s").exits(0);
     scene.assert_whole();
 }
 
@@ -133,7 +133,7 @@ fn a_refused_window_is_refused_when_it_is_detached_too() {
     let scene = Scene::new(&node);
     let kubelet = scene.touchable();
     let run = scene
-        .netfix(&hasty("--detach --device none -o json", "true"))
+        .netfix(&hasty("--detach --nic none -o json", "true"))
         .exits(4);
     run.errors(&[("not-found", "")]);
     scene.assert_untouched(&kubelet);

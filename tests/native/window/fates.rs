@@ -47,7 +47,7 @@ impl<'n> Stage<'n> {
 
     /// A window whose COMMAND reloads the NIC, up to its last phase.
     fn watched(&self) -> Beside {
-        let options = self.options("--settle 5s");
+        let options = self.options("--watch 5s");
         let upgrade = self.scene.start_upgrade(&options, &self.scene.reload());
         self.scene.wait_for_phase("proof");
         upgrade
@@ -325,7 +325,7 @@ fn restore_with_settle_restores_nothing_in_a_pod_that_is_torn_down() {
     );
     node.netfix(&format!("snapshot {options}")).exits(0);
     let restore = |happens: &dyn Fn()| {
-        let words = format!("restore --settle 4s -v -o json {options}");
+        let words = format!("restore --watch 4s -v -o json {options}");
         let command: Command = node.netfix_command(&["timeout", "60"], &words);
         let restore = Beside::start_in(&node.temp(), command);
         restore.wait_for("for another loss");

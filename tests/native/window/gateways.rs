@@ -53,7 +53,7 @@ fn a_gateway_that_was_silent_before_is_a_warning_in_a_good_window() {
     let node = Node::new();
     let scene = scene(&node);
     let run = scene
-        .upgrade("--timeout 3s -o json", &scene.reload())
+        .upgrade("--answer-wait 3s -o json", &scene.reload())
         .exits(0)
         .errors(&[]);
     assert_eq!(
@@ -78,8 +78,8 @@ fn a_gateway_that_was_silent_before_is_a_warning_in_a_good_window() {
 fn the_log_counts_as_verify_does() {
     let node = Node::new();
     let scene = scene(&node);
-    scene.upgrade("--timeout 3s", &scene.reload()).exits(0);
-    let verify = scene.netfix("verify --timeout 3s").exits(5);
+    scene.upgrade("--answer-wait 3s", &scene.reload()).exits(0);
+    let verify = scene.netfix("verify --answer-wait 3s").exits(5);
     let sum = verify.out.lines().last().unwrap_or_default();
     assert!(
         sum.starts_with("the host and 1 of 2 pods reach their gateways"),
@@ -100,7 +100,7 @@ fn a_gateway_that_became_silent_is_an_error() {
         scene.loading_with(&[&format!("{GATEWAY6}/64")])
     );
     let run = scene
-        .upgrade("--timeout 3s -o json", &scene.script("half", &command))
+        .upgrade("--answer-wait 3s -o json", &scene.script("half", &command))
         .exits(5);
     let mut expected = vec![
         pair(&scene.pods[0], GATEWAY4),
@@ -127,7 +127,7 @@ fn a_gateway_of_the_host_that_was_silent_before_is_a_warning_and_one_that_became
     let scene = scene(&node);
     let host = |gateway: &str| (String::new(), gateway.to_owned());
     let run = scene
-        .upgrade("--timeout 3s -o json", &scene.reload())
+        .upgrade("--answer-wait 3s -o json", &scene.reload())
         .exits(0)
         .errors(&[]);
     assert!(
@@ -141,7 +141,7 @@ fn a_gateway_of_the_host_that_was_silent_before_is_a_warning_and_one_that_became
         scene.loading_with(&[&format!("{GATEWAY4}/16")])
     );
     let run = scene
-        .upgrade("--timeout 3s -o json", &scene.script("half", &command))
+        .upgrade("--answer-wait 3s -o json", &scene.script("half", &command))
         .exits(5);
     let errors = silent(&run, "error");
     assert!(errors.contains(&host(GATEWAY6)), "{}", run.transcript());
@@ -158,7 +158,7 @@ fn a_target_that_was_silent_before_is_a_warning_and_one_that_became_silent_an_er
         LOSING,
         scene.loading_with(&[&format!("{GATEWAY4}/16")])
     );
-    let options = format!("--timeout 3s -o json --ping {GATEWAY4} --ping {GATEWAY6}");
+    let options = format!("--answer-wait 3s -o json --ping {GATEWAY4} --ping {GATEWAY6}");
     let run = scene
         .upgrade(&options, &scene.script("half", &command))
         .exits(5);
@@ -212,7 +212,7 @@ fn the_outage_of_a_pod_that_is_not_back_has_no_end() {
         refused.name(),
     );
     let run = scene
-        .upgrade("--timeout 2s -o json", &scene.script("half", &command))
+        .upgrade("--answer-wait 2s -o json", &scene.script("half", &command))
         .exits(5);
     let record = scene.record();
     for pod in record["pods"].as_array().into_iter().flatten() {

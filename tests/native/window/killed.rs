@@ -46,19 +46,19 @@ const COMMAND: Case = Case {
 };
 const RESTORE: Case = Case {
     phase: "restore",
-    options: "--wait 90s",
+    options: "--nic-wait 90s",
     before_go: "exit 0",
     ..CASE
 };
 const VERIFY: Case = Case {
     phase: "verify",
-    options: "--timeout 90s",
+    options: "--answer-wait 90s",
     before_go: "silent=yes",
     ..CASE
 };
 const HOLD: Case = Case {
     phase: "hold",
-    options: "--wait 300ms --hold",
+    options: "--nic-wait 300ms --keep-paused",
     before_go: "exit 0",
     ..CASE
 };
@@ -69,7 +69,7 @@ const RESUME: Case = Case {
 };
 const PROOF: Case = Case {
     phase: "proof",
-    options: "--settle 90s",
+    options: "--watch 90s",
     ..CASE
 };
 
@@ -369,9 +369,9 @@ fn repeatedly_in_one_window_that_the_last_run_completes() {
     let scene = Scene::new(&node);
     let lose = scene.script("lose", &format!("{LOSING} 2>/dev/null; true"));
     let course = [
-        ("restore", "--wait 90s"),
-        ("hold", "--wait 300ms --hold"),
-        ("restore", "--wait 90s"),
+        ("restore", "--nic-wait 90s"),
+        ("hold", "--nic-wait 300ms --keep-paused"),
+        ("restore", "--nic-wait 90s"),
     ];
     for (phase, options) in course {
         let upgrade = scene.start_upgrade(&format!("--deadline 60s {options}"), &lose);
@@ -441,7 +441,7 @@ fn as_a_unit_command_continues_and_the_next_upgrade_succeeds() {
     let scene = Scene::new(&node);
     let command = COMMAND.command(&scene);
     let upgrade = scene.start(&format!(
-        "upgrade --yes --settle 0s --timeout 2s --deadline 60s -- {command}"
+        "upgrade --yes --watch 0s --answer-wait 2s --deadline 60s -- {command}"
     ));
     scene.wait_for_phase("command");
     scene.wait_for_file("pid");
@@ -457,7 +457,7 @@ fn as_a_unit_command_continues_and_the_next_upgrade_succeeds() {
     COMMAND.repair(&scene);
     scene
         .netfix(&format!(
-            "upgrade --yes --settle 0s --timeout 2s -- {command}"
+            "upgrade --yes --watch 0s --answer-wait 2s -- {command}"
         ))
         .exits(0);
     scene.assert_whole();

@@ -99,7 +99,7 @@ fn no_pause_runs_the_window_beside_a_running_kubelet() {
     assert_eq!(pids(), before, "a unit was stopped");
     assert!(scene.record()["hold"].is_null());
     scene.assert_networks();
-    for option in ["--unit kubelet", "--hold"] {
+    for option in ["--unit kubelet", "--keep-paused"] {
         scene
             .netfix(&format!("upgrade --no-pause {option} -- true"))
             .exits(2);
@@ -191,7 +191,7 @@ fn without_systemd_a_kubelet_refuses_the_window() {
     machine.adopt(&pod.ns);
     let pid = start(&machine, "setsid", &program(&node, "kubelet"));
     let run = |words: &str| {
-        let words = format!("upgrade {words} --settle 0s --runtime none -- true");
+        let words = format!("upgrade {words} --watch 0s --runtime none -- true");
         Run::inside(&machine, &node.state_dir(), &words)
     };
     for options in ["--dry-run", "--yes"] {

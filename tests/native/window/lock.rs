@@ -35,7 +35,7 @@ fn commands_that_change_something_report_the_lock_holder() {
         let command = waiting(&scene);
         let mode = if foreground { "--foreground" } else { "" };
         let upgrade = scene.start(&format!(
-            "upgrade --yes {mode} --settle 0s --timeout 2s -- {command}"
+            "upgrade --yes {mode} --watch 0s --answer-wait 2s -- {command}"
         ));
         scene.wait_for_file("begun");
         let owner = scene.window().expect("a window")["owner"]["pid"].clone();
@@ -69,7 +69,7 @@ fn on_hold_the_lock_is_free_but_a_second_window_is_refused() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let lose = scene.script("lose", LOSING);
-    let upgrade = scene.start_upgrade("--wait 300ms --hold", &lose);
+    let upgrade = scene.start_upgrade("--nic-wait 300ms --keep-paused", &lose);
     scene.wait_for_hold();
     let (window, files) = (scene.window(), node.state_files());
     for words in [
@@ -131,7 +131,7 @@ fn status_follow_shows_messages_and_output_until_the_end() {
         let command = waiting(&scene);
         let mode = if foreground { "--foreground" } else { "" };
         let upgrade = scene.start(&format!(
-            "upgrade --yes {mode} --settle 500ms --timeout 2s -- {command}"
+            "upgrade --yes {mode} --watch 500ms --answer-wait 2s -- {command}"
         ));
         scene.wait_for_file("begun");
         let mut follow = scene.start("status --follow");

@@ -23,7 +23,7 @@ fn a_nic_that_is_remade_seconds_after_command_is_restored_again_and_the_report_s
     let scene = Scene::new(&node);
     let command = followed_by(&scene, &scene.reloading());
     let run = scene
-        .upgrade("--settle 6s -o json", &command)
+        .upgrade("--watch 6s -o json", &command)
         .exits(0)
         .errors(&[])
         .names("degraded", "", &["again", "2 pods"]);
@@ -44,7 +44,7 @@ fn a_nic_that_is_lost_for_good_after_command_is_no_success() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let command = followed_by(&scene, LOSING);
-    let run = scene.upgrade("--settle 5s --wait 1s -o json", &command);
+    let run = scene.upgrade("--watch 5s --nic-wait 1s -o json", &command);
     run.exits(5).errors(&scene.nic_is_missing(&[]));
     let record = scene.record();
     assert_eq!(record["exit"], 5);
@@ -67,7 +67,7 @@ const AT_ONCE: Duration = Duration::from_secs(6);
 fn what_one_pod_alone_loses_while_it_settles_is_restored_at_once() {
     let node = Node::new();
     let scene = Scene::new(&node);
-    let upgrade = scene.start_upgrade("--settle 10s -o json", &scene.reload());
+    let upgrade = scene.start_upgrade("--watch 10s -o json", &scene.reload());
     scene.wait_for_phase("proof");
     let pod = &scene.pods[0];
     pod.ip("link del eth0");
@@ -95,7 +95,7 @@ fn a_pod_that_deletes_its_link_without_end_does_not_hold_up_the_end() {
     let mut tenant = pods[0].ns.exec("sh");
     let tenant = Background::start(tenant.args(["-c", deleting]), node.temp().join("tenant"));
     let begin = Instant::now();
-    node.netfix("restore --settle 2s");
+    node.netfix("restore --watch 2s");
     assert!(
         begin.elapsed() < Duration::from_secs(60),
         "the watch began anew more than three times"
@@ -114,7 +114,7 @@ fn a_namespace_that_ends_while_it_is_watched_is_not_kept_alive() {
         "link add witness type veth peer name inside netns {}",
         pods[1].name()
     ));
-    let (run, has_ended) = restoring(&node, "restore --settle 12s", || {
+    let (run, has_ended) = restoring(&node, "restore --watch 12s", || {
         pods[1].ns.delete();
         wait_until(Duration::from_secs(6), || !node.ns.has_link("witness"))
     });
@@ -137,7 +137,7 @@ fn restore_with_settle_restores_a_second_loss_and_ends_after_a_quiet_time() {
     let before = [pods[0].capture(), pods[1].capture()];
     node.snapshot();
     node.lose_and_reload();
-    let (run, ()) = restoring(&node, "restore --settle 5s", || node.lose_and_reload());
+    let (run, ()) = restoring(&node, "restore --watch 5s", || node.lose_and_reload());
     run.exits(0)
         .names("degraded", "", &["again", "2 pods"])
         .stdout_has(&["2 selected pods restored"]);
@@ -145,7 +145,7 @@ fn restore_with_settle_restores_a_second_loss_and_ends_after_a_quiet_time() {
         pod.assert_same_as(before);
     }
     let begin = Instant::now();
-    node.netfix("restore --settle 1s")
+    node.netfix("restore --watch 1s")
         .exits(0)
         .has_no("degraded");
     assert!(
@@ -160,7 +160,7 @@ fn losses_of_links_that_no_pod_needs_do_not_shorten_the_watch() {
     let _pods = node.simple_pods(1);
     node.snapshot();
     let begin = Instant::now();
-    let (run, ()) = restoring(&node, "restore --settle 4s", || {
+    let (run, ()) = restoring(&node, "restore --watch 4s", || {
         for _ in 0..8 {
             std::thread::sleep(Duration::from_millis(300));
             node.ns.ip("link add other0 type veth peer name other1");

@@ -9,7 +9,7 @@ use super::scene::{KUBELET, LOSING, Scene, of_pods, phases};
 use crate::common::Node;
 use crate::common::background::wait_until;
 
-const NEVER: &str = "--wait 500ms";
+const NEVER: &str = "--nic-wait 500ms";
 
 /// Loses the NIC and does not return it.
 fn lose(scene: &Scene<'_>) -> String {
@@ -70,7 +70,7 @@ fn on_hold_the_window_ends_after_a_repair_a_restore_and_a_resume() {
     for repair in ["restore", "resume"] {
         let node = Node::new();
         let scene = Scene::new(&node);
-        let upgrade = scene.start_upgrade(&format!("{NEVER} --hold -o json"), &lose(&scene));
+        let upgrade = scene.start_upgrade(&format!("{NEVER} --keep-paused -o json"), &lose(&scene));
         scene.wait_for_hold();
         let follow = scene.start("status --follow");
         scene.assert_held(KUBELET);
@@ -138,7 +138,7 @@ fn on_hold_the_deadline_ends_the_wait() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let upgrade = scene.start_upgrade(
-        &format!("{NEVER} --hold --deadline 10s -o json"),
+        &format!("{NEVER} --keep-paused --deadline 10s -o json"),
         &lose(&scene),
     );
     scene.wait_for_hold();
@@ -153,7 +153,7 @@ fn on_hold_the_deadline_ends_the_wait() {
 fn on_hold_a_repair_without_a_resume_is_seen_after_an_interrupt() {
     let node = Node::new();
     let scene = Scene::new(&node);
-    let upgrade = scene.start_upgrade(&format!("{NEVER} --hold -o json"), &lose(&scene));
+    let upgrade = scene.start_upgrade(&format!("{NEVER} --keep-paused -o json"), &lose(&scene));
     scene.wait_for_hold();
     scene.load_driver();
     scene.netfix("restore").exits(0);
@@ -173,14 +173,14 @@ fn on_hold_a_repair_without_a_resume_is_seen_after_an_interrupt() {
 fn on_hold_the_window_does_not_wait_without_a_loss_or_a_paused_kubelet() {
     let node = Node::new();
     let scene = Scene::new(&node);
-    scene.upgrade("--hold", &scene.reload()).exits(0);
+    scene.upgrade("--keep-paused", &scene.reload()).exits(0);
     scene.assert_whole();
     scene
         .machine
         .systemctl("stop kubelet.service")
         .expect("a stop");
     scene
-        .upgrade(&format!("{NEVER} --hold"), &lose(&scene))
+        .upgrade(&format!("{NEVER} --keep-paused"), &lose(&scene))
         .exits(5);
     scene.assert_nothing_left();
 }
@@ -189,7 +189,7 @@ fn on_hold_the_window_does_not_wait_without_a_loss_or_a_paused_kubelet() {
 fn a_deadline_during_the_wait_for_the_nic_is_reported() {
     let node = Node::new();
     let scene = Scene::new(&node);
-    let upgrade = scene.start_upgrade("--wait 60s --deadline 10s -o json", &lose(&scene));
+    let upgrade = scene.start_upgrade("--nic-wait 60s --deadline 10s -o json", &lose(&scene));
     scene.wait_for_phase("restore");
     assert!(
         wait_until(Duration::from_secs(20), || scene.runs(KUBELET)),

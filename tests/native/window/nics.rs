@@ -64,7 +64,7 @@ fn another_driver_after_command_is_in_the_record_and_in_the_report() {
     let driver = kind(&scene);
     let other = format!("{LOSING}\nip link add eth0 type bridge");
     let command = scene.script("other", &other);
-    scene.upgrade("--wait 500ms", &command).exits(5);
+    scene.upgrade("--nic-wait 500ms", &command).exits(5);
     let nic = nic(&scene);
     assert_eq!(
         (&nic["before"]["driver"], &nic["after"]["driver"]),
@@ -86,7 +86,9 @@ fn a_nic_that_is_gone_at_the_last_look_is_absent() {
         "command",
         &format!("set -e\n{reload}\nsetsid {later} </dev/null >/dev/null 2>&1 &"),
     );
-    scene.upgrade("--settle 5s --wait 500ms", &command).exits(5);
+    scene
+        .upgrade("--watch 5s --nic-wait 500ms", &command)
+        .exits(5);
     let nic = nic(&scene);
     assert_eq!(nic["before"]["driver"], "veth", "{nic}");
     assert_eq!(
@@ -127,7 +129,7 @@ fn a_nic_that_stays_away_fails_a_window_in_which_no_pod_is_lost() {
         ),
     );
     let options = format!(
-        "--wait 500ms --before {before} --runtime cri --runtime-endpoint unix://{}",
+        "--nic-wait 500ms --before {before} --runtime cri --runtime-endpoint unix://{}",
         cri.socket.display()
     );
     let reload = format!("set -e\nip link del other\n{}", scene.reloading());

@@ -17,8 +17,7 @@ use crate::common::run::BINARY;
 use crate::common::{CriNode, CriPod, Node, Run, tool};
 
 /// Duplicate address detection runs in these pods: up to two seconds.
-const CRI: &str =
-    "--timeout 10s --runtime cri --runtime-endpoint unix:///run/containerd/containerd.sock -o json";
+const CRI: &str = "--answer-wait 10s --runtime cri --runtime-endpoint unix:///run/containerd/containerd.sock -o json";
 
 fn words(options: &str, command: &str) -> String {
     hasty(&format!("--foreground {CRI} {options}"), command)
@@ -261,7 +260,7 @@ fn a_container_that_ended_in_its_sandbox_is_reported() {
 #[test]
 fn a_runtime_that_dies_while_pods_are_watched_proves_nothing() {
     let mut real = Real::new(2);
-    let upgrade = real.start("--settle 60s", "true");
+    let upgrade = real.start("--watch 60s", "true");
     real.wait_for_rebuild_check();
     real.cri.kill();
     // SIGINT ends the wait for the runtime early.
@@ -301,7 +300,7 @@ fn a_runtime_that_dies_while_pods_are_watched_proves_nothing() {
 #[test]
 fn a_runtime_that_returns_while_pods_are_watched_is_queried() {
     let mut real = Real::new(2);
-    let upgrade = real.start("--settle 1s", "true");
+    let upgrade = real.start("--watch 1s", "true");
     real.wait_for_rebuild_check();
     real.cri.kill();
     std::thread::sleep(Duration::from_millis(1500));

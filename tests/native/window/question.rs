@@ -139,7 +139,7 @@ fn the_answer_yes_runs_the_window() {
         let node = Node::new();
         let scene = Scene::new(&node);
         let words = format!(
-            "upgrade {foreground} --settle 0s --timeout 2s -- {}",
+            "upgrade {foreground} --watch 0s --answer-wait 2s -- {}",
             marking(&scene)
         );
         on_terminal(&scene, &words, "yes\n")

@@ -36,7 +36,7 @@ fn a_window_that_would_not_bring_all_back_is_refused_before_the_loss() {
     let command = scene.script("mark", &format!("touch {}", ran.display()));
     for options in ["--dry-run", "--yes --foreground", "--yes"] {
         let run = scene
-            .netfix(&format!("upgrade {options} --settle 0s -- {command}"))
+            .netfix(&format!("upgrade {options} --watch 0s -- {command}"))
             .exits(4);
         assert!(!ran.exists(), "{options}: COMMAND was run");
         run.stderr_has(&["rehearsal-differs", pod.name(), "table 255", "--force"]);

@@ -10,7 +10,7 @@ use crate::common::Node;
 use crate::common::run::Run;
 
 /// The shortest wait for a NIC that never comes back.
-pub(super) const SOON: &str = "--wait 500ms";
+pub(super) const SOON: &str = "--nic-wait 500ms";
 
 /// How often a script with this mark ran.
 pub(super) fn count(scene: &Scene<'_>, mark: &str) -> usize {
@@ -165,7 +165,7 @@ fn pods_that_reach_no_gateway_any_more_are_lost() {
     let answering = marked(&scene, "load", &answering);
     let run = scene
         .upgrade(
-            &format!("--timeout 1s --rollback {answering} -o json"),
+            &format!("--answer-wait 1s --rollback {answering} -o json"),
             &silent,
         )
         .exits(1);
@@ -242,8 +242,8 @@ fn a_rollback_that_fails_and_does_not_help_is_one_error_beside_what_is_missing()
     let scene = Scene::new(&node);
     let useless = marked(&scene, "load", "exit 9");
     let shell = format!("sh {useless} again");
-    let mut command =
-        scene.command("upgrade --yes --foreground --settle 0s --wait 500ms --timeout 1s -o json");
+    let mut command = scene
+        .command("upgrade --yes --foreground --watch 0s --nic-wait 500ms --answer-wait 1s -o json");
     command.args(["--rollback", &shell, "--", &lose(&scene)]);
     let run = Run::of(&mut command).exits(5).names(
         "rolled-back",
@@ -279,7 +279,8 @@ fn a_unit_gets_the_rollback_with_every_character() {
         "word='a  \"b\" 100% %n'; echo \"$word\" >{} && {load}",
         output.display()
     );
-    let mut command = scene.command("upgrade --yes --settle 0s --wait 500ms --timeout 2s -o json");
+    let mut command =
+        scene.command("upgrade --yes --watch 0s --nic-wait 500ms --answer-wait 2s -o json");
     command.args(["--max-lost", "0", "--rollback", &shell, "--", &lose]);
     let run = Run::of(&mut command).exits(1);
     assert_rolled_back(&scene, run, "nic-missing");

@@ -16,7 +16,7 @@ fn a_signal_that_ends_the_wait_for_the_nic_prevents_the_rollback() {
     let scene = Scene::new(&node);
     let load = load(&scene);
     let upgrade = scene.start_upgrade(
-        &format!("--wait 60s --rollback {load} -o json"),
+        &format!("--nic-wait 60s --rollback {load} -o json"),
         &lose(&scene),
     );
     scene.wait_for_phase("restore");
@@ -161,7 +161,7 @@ fn after_a_kill_behind_a_useless_rollback_the_next_upgrade_does_not_repeat_it() 
     let node = Node::new();
     let scene = Scene::new(&node);
     let (useless, lose) = (marked(&scene, "load", "true"), lose(&scene));
-    let options = format!("--wait 2s --deadline 60s --rollback {useless}");
+    let options = format!("--nic-wait 2s --deadline 60s --rollback {useless}");
     let upgrade = scene.start_upgrade(&options, &lose);
     let is_over = || {
         let window = scene.window().unwrap_or_default();

@@ -32,11 +32,11 @@ const MASKS: [&str; 2] = ["/run/systemd/system", "/run/systemd/system.control"];
 pub const KUBELET: &str = "kubelet.service";
 /// What unloading a driver does.
 pub const LOSING: &str = "ip link del eth0";
-/// The default time limits of an upgrade in these tests: the option, its former name, and the limit.
-const HASTE: [(&str, &str, &str); 3] = [
-    ("--watch", "--settle", "0s"),
-    ("--nic-wait", "--wait", "20s"),
-    ("--answer-wait", "--timeout", "2s"),
+/// The default time limits of an upgrade in these tests.
+const HASTE: [(&str, &str); 3] = [
+    ("--watch", "0s"),
+    ("--nic-wait", "20s"),
+    ("--answer-wait", "2s"),
 ];
 
 pub struct Scene<'n> {
@@ -476,11 +476,9 @@ pub fn codes(document: &Value, severity: &str) -> Vec<String> {
 /// The arguments of an upgrade without confirmation and with short limits, unless others are given.
 pub fn hasty(options: &str, command: &str) -> String {
     let is_given = |option: &str| options.contains(option);
-    let missing = HASTE
-        .iter()
-        .filter(|(option, former, _)| !is_given(option) && !is_given(former));
+    let missing = HASTE.iter().filter(|(option, _)| !is_given(option));
     let missing: Vec<String> = missing
-        .map(|(option, _, value)| format!("{option} {value}"))
+        .map(|(option, value)| format!("{option} {value}"))
         .collect();
     format!("upgrade --yes {options} {} -- {command}", missing.join(" "))
 }

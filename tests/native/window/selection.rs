@@ -128,16 +128,13 @@ fn a_selection_of_all_pods_on_the_device_leaves_out_nothing() {
     let netns: Vec<_> = netns
         .map(|path| format!("--netns {}", path.display()))
         .collect();
-    for options in [netns.join(" "), netns.join(" ") + " --device eth0"] {
+    for options in [netns.join(" "), netns.join(" ") + " --nic eth0"] {
         let run = scene.upgrade(&options, &scene.reload()).exits(0);
         run.stdout_has(&["All well: 2 of 2 pods back"]);
         scene.assert_networks();
     }
     // A pod on the other device is at risk with that.
-    let aside = format!(
-        "--netns {} --device other",
-        scene.pods[2].ns.path().display()
-    );
+    let aside = format!("--netns {} --nic other", scene.pods[2].ns.path().display());
     scene
         .upgrade(&aside, "true")
         .exits(0)

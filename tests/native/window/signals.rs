@@ -70,7 +70,7 @@ fn signals_at_the_terminal_reach_the_unit() {
         &format!("trap '{}; exit 0' INT", on_one_line(&scene.loading())),
     );
     let upgrade = scene.start(&format!(
-        "upgrade --yes --settle 0s --timeout 2s -o json -- {command}"
+        "upgrade --yes --watch 0s --answer-wait 2s -o json -- {command}"
     ));
     scene.wait_for_file("begun");
     upgrade.signal(SIGINT);
@@ -103,7 +103,7 @@ fn a_lost_terminal_does_not_affect_the_unit() {
         let scene = Scene::new(&node);
         let command = patient_reload(&scene, "");
         let upgrade = scene.start(&format!(
-            "upgrade --yes --settle 0s --timeout 2s -- {command}"
+            "upgrade --yes --watch 0s --answer-wait 2s -- {command}"
         ));
         scene.wait_for_file("begun");
         upgrade.signal(signal);
@@ -154,7 +154,7 @@ fn three_signals_end_a_command_that_ignores_them() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let command = patient_reload(&scene, "trap '' INT TERM");
-    let upgrade = scene.start_upgrade("--wait 300ms -o json", &command);
+    let upgrade = scene.start_upgrade("--nic-wait 300ms -o json", &command);
     scene.wait_for_file("begun");
     for _ in 0..2 {
         upgrade.signal(SIGINT);
@@ -190,7 +190,7 @@ fn each_signal_in_command_says_at_once_what_it_did() {
         let node = Node::new();
         let scene = Scene::new(&node);
         let command = patient_reload(&scene, "trap '' INT TERM");
-        let upgrade = scene.start(&hasty(&format!("{unit} --wait 300ms"), &command));
+        let upgrade = scene.start(&hasty(&format!("{unit} --nic-wait 300ms"), &command));
         scene.wait_for_file("begun");
         for (signal, text) in [
             (SIGINT, "SIGINT passed to COMMAND"),
@@ -224,10 +224,10 @@ fn while_no_command_runs_a_signal_says_what_it_ends() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let lose = scene.script("lose", LOSING);
-    let upgrade = scene.start_upgrade("--settle 60s", &scene.reload());
+    let upgrade = scene.start_upgrade("--watch 60s", &scene.reload());
     scene.wait_for_phase("proof");
     assert_answered(upgrade, "netfix stops watching the pods", 1);
-    let upgrade = scene.start_upgrade("--wait 300ms --hold", &lose);
+    let upgrade = scene.start_upgrade("--nic-wait 300ms --keep-paused", &lose);
     scene.wait_for_hold();
     assert_answered(
         upgrade,
@@ -236,7 +236,7 @@ fn while_no_command_runs_a_signal_says_what_it_ends() {
     );
     scene.load_driver();
     scene.netfix("restore").exits(0);
-    let upgrade = scene.start_upgrade("--wait 60s", &lose);
+    let upgrade = scene.start_upgrade("--nic-wait 60s", &lose);
     scene.wait_for_phase("restore");
     std::thread::sleep(Duration::from_millis(500));
     assert_answered(upgrade, "netfix stops waiting for the NIC", 5);
@@ -276,7 +276,7 @@ fn signals_count_for_each_command_anew() {
             begun.display()
         ),
     );
-    let upgrade = scene.start_upgrade(&format!("--wait 300ms --after {after}"), &command);
+    let upgrade = scene.start_upgrade(&format!("--nic-wait 300ms --after {after}"), &command);
     scene.wait_for_file("begun");
     upgrade.signal(SIGINT);
     assert!(wait_until(Duration::from_secs(5), || heard.exists()));
@@ -308,7 +308,7 @@ fn without_a_kubelet_nothing_says_that_it_starts_or_runs() {
     let node = Node::new();
     let scene = Scene::without_kubelet(&node);
     let command = patient_reload(&scene, "");
-    let upgrade = scene.start_upgrade("--wait 300ms", &command);
+    let upgrade = scene.start_upgrade("--nic-wait 300ms", &command);
     scene.wait_for_file("begun");
     upgrade.signal(SIGTERM);
     let run = upgrade.finish().exits(5);
@@ -319,7 +319,7 @@ fn without_a_kubelet_nothing_says_that_it_starts_or_runs() {
         .lacks("kubelet is")
         .lacks("resumed kubelet")
         .lacks("no unit found");
-    let run = scene.upgrade("--wait 300ms --no-pause --force", "true");
+    let run = scene.upgrade("--nic-wait 300ms --no-pause --force", "true");
     run.lacks("kubelet: is not paused");
 }
 
@@ -327,7 +327,7 @@ fn without_a_kubelet_nothing_says_that_it_starts_or_runs() {
 fn during_the_wait_for_the_nic_a_signal_ends_the_wait_and_kubelet_runs() {
     let node = Node::new();
     let scene = Scene::new(&node);
-    let upgrade = scene.start_upgrade("--wait 60s -o json", &scene.script("lose", LOSING));
+    let upgrade = scene.start_upgrade("--nic-wait 60s -o json", &scene.script("lose", LOSING));
     scene.wait_for_phase("restore");
     std::thread::sleep(Duration::from_millis(300));
     let begin = Instant::now();
@@ -346,7 +346,7 @@ fn during_the_wait_for_the_nic_a_signal_ends_the_wait_and_kubelet_runs() {
 fn while_pods_are_watched_a_signal_ends_the_watch_and_the_result_shows_it() {
     let node = Node::new();
     let scene = Scene::new(&node);
-    let upgrade = scene.start_upgrade("--settle 60s -o json", &scene.reload());
+    let upgrade = scene.start_upgrade("--watch 60s -o json", &scene.reload());
     scene.wait_for_phase("proof");
     upgrade.signal(SIGTERM);
     upgrade.finish().exits(1).errors(&[("interrupted", "")]);
@@ -441,7 +441,7 @@ fn on_hold_a_signal_ends_the_wait() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let lose = scene.script("lose", LOSING);
-    let upgrade = scene.start_upgrade("--wait 300ms --hold -o json", &lose);
+    let upgrade = scene.start_upgrade("--nic-wait 300ms --keep-paused -o json", &lose);
     scene.wait_for_hold();
     upgrade.signal(SIGINT);
     upgrade

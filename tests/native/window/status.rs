@@ -16,7 +16,7 @@ fn the_end_of_the_last_window_is_shown_with_the_pods_that_it_left_without_networ
         .exits(0)
         .stdout_has(&["last       none"]);
     let lose = scene.script("lose", LOSING);
-    scene.upgrade("--wait 1s", &lose).exits(5);
+    scene.upgrade("--nic-wait 1s", &lose).exits(5);
     assert!(!node.ns.has_link("eth0"));
     assert!(scene.pods.iter().all(|pod| !pod.has_eth0()));
     let id = scene.record()["id"].as_str().expect("an id").to_owned();

@@ -362,7 +362,7 @@ fn without_systemd_pause_reports_it_and_upgrade_continues() {
     let upgraded = Run::of(
         machine
             .exec(crate::common::run::BINARY)
-            .args("upgrade --yes --settle 0s --runtime none -o json -- ip -n".split_whitespace())
+            .args("upgrade --yes --watch 0s --runtime none -o json -- ip -n".split_whitespace())
             .arg(pod.name())
             .args("link del eth0".split_whitespace())
             .env("NETFIX_STATE_DIR", node.state_dir()),

@@ -9,7 +9,7 @@ use crate::common::Node;
 use crate::common::run::Run;
 use crate::common::systemd::ADMINISTRATOR;
 
-const HASTE: &str = "--yes --settle 0s --wait 20s --timeout 2s";
+const HASTE: &str = "--yes --watch 0s --nic-wait 20s --answer-wait 2s";
 const COURSE: [&str; 8] = [
     "check", "snapshot", "pause", "command", "restore", "verify", "resume", "proof",
 ];

@@ -22,6 +22,6 @@ load_driver
 pods_dead
 ! ip link show bond4 2>/dev/null || fail "bond4 still exists"
 
-expect_exit 0 nf restore --wait 60s
+expect_exit 0 nf restore --nic-wait 60s
 restored
 tcp_works bound after

@@ -22,7 +22,7 @@ differs "$WORK/before" "$WORK/lost" host "${PODS[@]}"
 if answers pod1 10.3.0.1; then fail "pod1 still has a gateway: nothing was lost"; fi
 
 expect_exit 3 nf diff
-expect_exit 0 nf restore --wait 60s
+expect_exit 0 nf restore --nic-wait 60s
 restored
 tcp_works one after
 stop_watching

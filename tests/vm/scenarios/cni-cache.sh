@@ -35,7 +35,7 @@ pods_are() {
 from_cache() { nf "$@" --source cni-cache --cni-cache-dir "$CACHE" --runtime none; }
 expect_exit 3 from_cache plan --exit-code
 printed '^ *\+ vlan eth0\.3 on eth0 id 3'
-expect_exit 0 from_cache restore --wait 60s -o json
+expect_exit 0 from_cache restore --nic-wait 60s -o json
 problem partial-source eth0.3
 pods_are restored 4
 
@@ -74,5 +74,5 @@ expect_exit 0 "$NETFIX" --state-dir "$STATE" import "$WORK/origin" --runtime non
 jq -e '.pods | length == 2' "$OUT" >/dev/null || fail "not two pods: $(jq -c .pods "$OUT")"
 reload_driver
 pods_dead
-expect_exit 0 "$NETFIX" --state-dir "$STATE" restore --netns '/run/netns/pod[12]' --parent "$NIC.3" --wait 60s --runtime none
+expect_exit 0 "$NETFIX" --state-dir "$STATE" restore --netns '/run/netns/pod[12]' --parent "$NIC.3" --nic-wait 60s --runtime none
 pods_answer pod1 pod2

@@ -41,7 +41,7 @@ for pod in pod1 pod2 pod3 pod4 pod5 pod6; do
     [ "$(ip -n "$pod" -br link | awk '{print $1}' | xargs)" = lo ] || fail "$pod still has its interface"
 done
 for pod in pod1 pod3 pod5 pod6; do ! check "$pod" >/dev/null || fail "CHECK of $pod passes without its interface"; done
-expect_exit 0 nf restore --wait 60s
+expect_exit 0 nf restore --nic-wait 60s
 
 step "each CHECK passes, and everything is as before"
 checked

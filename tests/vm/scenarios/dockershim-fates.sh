@@ -51,7 +51,7 @@ STATE=/var/lib/netfix
 
 step "beside a live window the check names it, and the unit of the timer does not fail"
 before_window
-nf upgrade --yes --settle 5s -- bash -c "modprobe -r e1000e; until [ -e $WORK/go ]; do sleep 0.2; done; modprobe e1000e" >"$WORK/upgrade" 2>&1 &
+nf upgrade --yes --watch 5s -- bash -c "modprobe -r e1000e; until [ -e $WORK/go ]; do sleep 0.2; done; modprobe e1000e" >"$WORK/upgrade" 2>&1 &
 client=$!
 wait_for 60 "the phase command" in_phase command
 wait_for 60 "the NIC to go" eval "! [ -e /sys/class/net/$NIC ]"
@@ -95,7 +95,7 @@ next_is 'netfix restore.*netfix resume'
 expect_exit 4 "$NETFIX" --state-dir "$STATE" resume
 printed 'netfix restore'
 kubelet_is "masked inactive" || fail "kubelet was started"
-expect_exit 0 nf restore --wait 60s
+expect_exit 0 nf restore --nic-wait 60s
 
 step "the pods are back: only resume is left"
 next_is 'netfix resume'

@@ -17,7 +17,7 @@ reload_driver
 rounds_later 2
 pods_dead
 identities | diff "$WORK/identities" - || fail "a pod was rebuilt"
-expect_exit 0 nf restore --wait 60s
+expect_exit 0 nf restore --nic-wait 60s
 systemctl restart $KUBELET
 untouched
 

@@ -55,7 +55,7 @@ step "the vxlan goes with the NIC; nothing names it before, because it comes bac
 reload_driver
 [ ! -e /sys/class/net/flannel.1 ] || fail "flannel.1 is still there"
 expect_exit 2 nf check
-expect_exit 0 nf restore --wait 60s
+expect_exit 0 nf restore --nic-wait 60s
 step "the pod reaches the other node, over the same vxlan"
 wait_for 15 "the pod's way to the other node" reaches
 overlay >"$WORK/overlay.after"

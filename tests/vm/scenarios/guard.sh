@@ -86,13 +86,15 @@ sleep 3
 nothing_more
 restored
 
-step "a window is opened while the guard restores: it begins when the guard has ended, and the loss in it is left to it"
+step "a window is opened while the guard restores: it waits for the guard if it may, and the loss in it is left to it"
 guard_stop
 rm -f "$STATE/guard.json"
 guard_start
 reload_driver
 wait_for 60 "its window" test -e "$STATE/window.json"
-expect_exit 0 nf upgrade --foreground --yes --watch 2s -- bash -c "modprobe -r $DRIVER; sleep 3; modprobe $DRIVER"
+expect_exit 4 nf upgrade --foreground --yes -- true
+grep -q "lock-held: .*(guard)" "$OUT.err" || fail "it does not name the guard: $(cat "$OUT.err")"
+expect_exit 0 nf upgrade --foreground --yes --lock-wait 120s --watch 2s -- bash -c "modprobe -r $DRIVER; sleep 3; modprobe $DRIVER"
 one_more
 
 step "the guard is killed in the middle; the next one completes its window"

@@ -22,7 +22,7 @@ capture "$WORK/half"
 # The repair by hand gave the device a new ifindex; netfix must not take a working pod down for that.
 index=$(inside pod1 cat /sys/class/net/eth0/ifindex 2>/dev/null || ip -n pod1 -j link show eth0 | jq '.[0].ifindex')
 watch_changes
-expect_exit 0 nf restore --wait 60s
+expect_exit 0 nf restore --nic-wait 60s
 stop_watching
 [ ! -s "$WORK/changes.pod1" ] || fail "pod1 was right and was touched: $(cat "$WORK/changes.pod1")"
 [ "$(ip -n pod1 -j link show eth0 | jq '.[0].ifindex')" = "$index" ] || fail "pod1 has another device now"

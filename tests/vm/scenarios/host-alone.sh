@@ -26,7 +26,7 @@ reload_driver
 expect_exit 2 nf check
 expect_exit 3 nf diff
 printed '\+ macvlan mv0'
-expect_exit 0 nf restore --wait 60s
+expect_exit 0 nf restore --nic-wait 60s
 printed '^host restored in '
 back
 expect_exit 0 nf restore
@@ -37,17 +37,17 @@ expect_exit 0 nf check
 step "a window without pods"
 expect_exit 0 nf upgrade --dry-run -- bash -c "$RELOAD"
 printed "$NIC \\(e1000e\\): 2 links, "
-expect_exit 0 nf upgrade --foreground --yes --settle 2s -- bash -c "$RELOAD"
+expect_exit 0 nf upgrade --foreground --yes --watch 2s -- bash -c "$RELOAD"
 printed 'All well'
 back
 
 step "a window after which the NIC stays away"
-expect_exit 5 nf upgrade --foreground --yes --wait 2s --settle 1s -- modprobe -r e1000e
+expect_exit 5 nf upgrade --foreground --yes --nic-wait 2s --watch 1s -- modprobe -r e1000e
 printed "Host affected"
 ! grep -q 'All well' "$OUT" || fail "well without the NIC"
 expect_exit 2 nf check
 expect_exit '1|5' nf snapshot
 expect_exit 2 nf check
 modprobe e1000e
-expect_exit 0 nf restore --wait 60s
+expect_exit 0 nf restore --nic-wait 60s
 back

@@ -4,7 +4,7 @@
 # shellcheck source=tests/vm/lib.sh
 . "$LAB_REPO/tests/vm/lib.sh"
 
-window() { expect_exit "$1" nf upgrade --yes --runtime none --settle 5s "${@:2}"; }
+window() { expect_exit "$1" nf upgrade --yes --runtime none --watch 5s "${@:2}"; }
 indexes() { local pod; for pod in "${PODS[@]}"; do echo "$pod $(inside "$pod" cat /sys/class/net/eth0/ifindex /sys/class/net/eth0/address | xargs)"; done; }
 parent_of() { basename "$(readlink -f "/sys/class/net/$1/lower_"*)"; }
 

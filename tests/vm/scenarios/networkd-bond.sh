@@ -20,7 +20,7 @@ step "the bond is gone too: networkd makes only links that are missing when it s
 unload_driver
 ip link delete bond4
 load_driver
-expect_exit 0 nf restore -o json --wait 60s --manager-grace 2s
+expect_exit 0 nf restore -o json --nic-wait 60s --manager-wait 2s
 problem managed-link bond4 systemd-networkd
 problem managed-link "$VLAN" systemd-networkd
 all_answer

@@ -18,6 +18,6 @@ rm "$FILES/10-nic.network"
 systemctl start systemd-networkd.service
 unload_driver
 load_driver
-expect_exit 0 nf restore -o json --wait 60s --manager-grace 2s
+expect_exit 0 nf restore -o json --nic-wait 60s --manager-wait 2s
 problem managed-link "$VLAN" systemd-networkd
 all_answer

@@ -25,7 +25,7 @@ printed 'nft chain netdev t c on eth0'
 
 lost
 nft list ruleset | grep -q 'chain c' && fail "this kernel keeps the chain"
-expect_exit 5 nf restore --wait 20s
+expect_exit 5 nf restore --nic-wait 20s
 printed 'nft chain netdev t c on eth0'
 all_answer
 bridge fdb show dev "$NIC" | grep -q '02:00:00:00:99:01 self' || fail "$(bridge fdb show dev "$NIC")"

@@ -42,7 +42,7 @@ reload_both() {
 back() {
     local ups
     ups=$(bond_ups)
-    expect_exit 0 nf restore --wait 20s
+    expect_exit 0 nf restore --nic-wait 20s
     [ "$(bond_ups)" = $((ups + 1)) ] || fail "bond4 got its carrier $(($(bond_ups) - ups)) times: $(dmesg | tail -n 30)"
     capture_nics "$WORK/after" "$NIC" "$SECOND"
     same_nics "$WORK/before" "$WORK/after" "$NIC" "$SECOND"

@@ -59,7 +59,7 @@ devlink dev reload $DEVICE
 expect_exit 3 nf diff
 settings "$NIC rings rx = 512 \(now [0-9]+\)" "$NIC devlink work = 20 \(now 0\)"
 [ "$(grep -c 'devlink work' "$OUT")" = 1 ] || fail "a parameter of the device for each port"
-expect_exit 0 nf restore --wait 20s
+expect_exit 0 nf restore --nic-wait 20s
 [ "$(parameter work)" = 20 ] || fail "work: $(parameter work)"
 no_step
 
@@ -73,14 +73,14 @@ expect_exit 0 nf snapshot
 
 step "without that value the driver refuses the parameter"
 reload
-expect_exit '5|1' nf restore --wait 20s -o json
+expect_exit '5|1' nf restore --nic-wait 20s -o json
 problem setting-refused "$NIC" devlink work 40 0 ERANGE
 problem setting-differs "$NIC" devlink_init max_macs 64 32
 [ "$(jq '[.problems[] | select(.severity == "error")] | length' "$OUT")" = 2 ] || fail "$(jq -c .problems "$OUT")"
 [ "$(parameter max_macs)" = 32 ] || fail "max_macs: $(parameter max_macs)"
 parameter max_macs 64 driverinit
 devlink dev reload $DEVICE
-expect_exit 0 nf restore --wait 20s
+expect_exit 0 nf restore --nic-wait 20s
 [ "$(parameter work)" = 40 ] || fail "work: $(parameter work)"
 no_step
 
@@ -102,7 +102,7 @@ step "and after it"
 reload
 parameter max_macs 64 driverinit
 devlink dev reload $DEVICE
-expect_exit '5|1' nf restore --wait 20s
+expect_exit '5|1' nf restore --nic-wait 20s
 printed 'devlink eswitch mode switchdev'
 printed "VLAN options of $OTHER: 11 state 4"
 for representor in ${REPRESENTORS//,/}; do printed "$representor: .*missing"; done

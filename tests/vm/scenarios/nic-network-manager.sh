@@ -41,7 +41,7 @@ step "NetworkManager has activated its profile before the restore"
 lost
 wait_for 60 "the profile" is_activated
 set_by_profile || fail "NetworkManager has not set the NIC: ring $(ring "$NIC"), gro $(gro)"
-expect_exit 0 nf restore -v --wait 60s --manager-grace "$GRACE"
+expect_exit 0 nf restore -v --nic-wait 60s --manager-wait "$GRACE"
 set_once
 
 step "NetworkManager activates it while netfix restores"

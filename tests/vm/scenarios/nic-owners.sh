@@ -67,7 +67,7 @@ step "a .link file has another ring: the recorded one is set once, and the file 
 lost
 udevadm settle
 ring_is 512 || fail "udev has not set the ring: $(ring "$NIC")"
-expect_exit 0 nf restore --wait 60s
+expect_exit 0 nf restore --nic-wait 60s
 set_once 10-igb.link
 printf '%s\n' '[Match]' Driver=igb '[Link]' NamePolicy= Name="$NIC" >"$FILES/10-igb.link"
 udevadm control --reload
@@ -79,12 +79,12 @@ wait_for 60 "the ring of tuned $(cat "$WORK/tuned.log")" ring_is 512
 by_hand
 lost
 wait_for 20 "the ring of tuned" ring_is 512
-expect_exit 0 nf restore --wait 60s
+expect_exit 0 nf restore --nic-wait 60s
 set_once tuned
 
 step "tuned sets it while netfix restores"
 unload_driver
-nf restore --wait 60s >"$OUT" 2>"$OUT.err" &
+nf restore --nic-wait 60s >"$OUT" 2>"$OUT.err" &
 job=$!
 sleep 1
 load_driver
@@ -99,7 +99,7 @@ irqbalance --foreground --interval=5 >"$WORK/irqbalance.log" 2>&1 &
 BALANCER=$!
 by_hand
 lost
-expect_exit 0 nf restore --wait 60s -v
+expect_exit 0 nf restore --nic-wait 60s -v
 ! grep -q "nic $NIC irqs .* = " "$OUT" || fail "netfix sets the affinity beside irqbalance"
 stays 1024 ring "$NIC"
 kill "$BALANCER"

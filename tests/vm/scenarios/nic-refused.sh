@@ -38,7 +38,7 @@ expect_exit 0 nf snapshot
 step "the driver is another one"
 reload
 pods_dead
-expect_exit 5 nf restore --wait 20s -o json
+expect_exit 5 nf restore --nic-wait 20s -o json
 problem setting-refused "$NIC" rings rx 4096 1024
 problem setting-refused "$NIC" fec
 [ "$(jq '[.problems[] | select(.severity == "error")] | length' "$OUT")" = 2 ] || fail "$(jq -c .problems "$OUT")"
@@ -50,10 +50,10 @@ done
 same_nics "$WORK/before" "$WORK/after" "$NIC"
 
 step "the same again, until the driver accepts it"
-expect_exit '5|1' nf restore --wait 20s
+expect_exit '5|1' nf restore --nic-wait 20s
 knob 1 ring/rx_max_pending 4096
 knob 1 set_err 0
-expect_exit 0 nf restore --wait 20s
+expect_exit 0 nf restore --nic-wait 20s
 no_step
 ethtool -g "$NIC" | sed '1,/Current/d' | grep -q 'RX:.*4096' || fail "$(ethtool -g "$NIC")"
 ethtool --show-fec "$NIC" | grep -q 'Configured.*RS' || fail "$(ethtool --show-fec "$NIC")"

@@ -30,7 +30,7 @@ settings "$NIC private legacy-rx = on \(.*off" "$NIC channels combined = 2 \(.*4
     "$NIC features tx-tcp-segmentation = off \(.*on" "$NIC pause autoneg = off \(.*on" "$NIC pause rx = off \(.*on" "$NIC pause tx = off \(.*on" \
     "$NIC link advertise = " "$NIC wol " "$NIC msglvl "
 dmesg -C
-expect_exit 0 nf restore --wait 20s
+expect_exit 0 nf restore --nic-wait 20s
 [ "$(link_ups "$NIC")" = 1 ] || fail "the NIC got its carrier $(link_ups "$NIC") times: $(dmesg)"
 back
 
@@ -38,7 +38,7 @@ step "the driver is reloaded, and something else sets the NIC up before the rest
 reload_driver
 nic_up
 dmesg -C
-expect_exit 0 nf restore --wait 20s
+expect_exit 0 nf restore --nic-wait 20s
 [ "$(link_ups "$NIC")" = 1 ] || fail "the NIC got its carrier $(link_ups "$NIC") times: $(dmesg)"
 back
 
@@ -52,7 +52,7 @@ expect_exit 0 nf restore
 ethtool -g "$NIC" | grep -q 'RX:.*2048' || fail "netfix changed the ring"
 
 step "a window restores all of it, and its report lists each setting"
-expect_exit 0 nf upgrade --foreground --yes --runtime none --wait 20s --settle 1s -- bash -c "modprobe -r $DRIVER; modprobe $DRIVER"
+expect_exit 0 nf upgrade --foreground --yes --runtime none --nic-wait 20s --watch 1s -- bash -c "modprobe -r $DRIVER; modprobe $DRIVER"
 ethtool -g "$NIC" | grep -q 'RX:.*2048' || fail "the window did not restore the ring"
 expect_exit 0 "$NETFIX" --state-dir "$STATE" report
 grep -qE "^settings +$NIC: [0-9]+ settings restored$" "$OUT" || fail "no number of settings"

@@ -14,7 +14,7 @@ before_loss
 
 step "driver reloaded: the bond has lost its port"
 reload_driver
-expect_exit 0 nf restore --wait 60s
+expect_exit 0 nf restore --nic-wait 60s
 restored
 
 step "driver and bonding reloaded: everything is gone"
@@ -22,5 +22,5 @@ unload_driver
 modprobe -r bonding
 load_driver
 pods_dead
-expect_exit 0 nf restore --wait 60s
+expect_exit 0 nf restore --nic-wait 60s
 restored

@@ -44,7 +44,7 @@ reload_driver
 if answers pod1 10.3.0.1; then fail "pod1 still has a gateway: nothing was lost"; fi
 expect_exit 2 nf check
 printed 'pod1.*uplink'
-expect_exit 0 nf restore --wait 60s --manager-grace 60s
+expect_exit 0 nf restore --nic-wait 60s --manager-wait 60s
 if grep -qi unsupported "$OUT" "$OUT.err"; then fail "the port is called unsupported after it came back"; fi
 is_port || fail "the NIC is not a port of Open vSwitch"
 ip -br link show $NIC | grep -q '[<,]UP[,>]' || fail "the NIC is down"
@@ -56,5 +56,5 @@ expect_exit 0 nf check
 step "no daemon takes the port back: it is named"
 kill "$(cat /run/openvswitch/ovs-vswitchd.pid)"
 reload_driver
-expect_exit '1|5' nf restore --wait 60s --manager-grace 3s
+expect_exit '1|5' nf restore --nic-wait 60s --manager-wait 3s
 printed 'ovs-vswitchd'

@@ -104,7 +104,7 @@ journalctl --sync
 grep -q 'netfix_check_status 0' $METRICS || fail "the check has another option: $(cat $METRICS)"
 next_version "$WORK/next.deb"
 before_window
-nf upgrade --yes --settle 5s -- bash -c "until [ -e $WORK/go ]; do sleep 1; done; $RELOAD" >"$OUT" 2>&1 &
+nf upgrade --yes --watch 5s -- bash -c "until [ -e $WORK/go ]; do sleep 1; done; $RELOAD" >"$OUT" 2>&1 &
 client=$!
 wait_for 60 "the phase command" in_phase command
 running=$(systemctl show -P MainPID netfix-upgrade.service)

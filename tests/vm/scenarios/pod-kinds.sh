@@ -70,7 +70,7 @@ reload_second
 capture "$WORK/lost"
 differs "$WORK/before" "$WORK/lost" host "${PODS[@]}"
 expect_exit 3 nf diff
-expect_exit 0 nf restore --wait 60s
+expect_exit 0 nf restore --nic-wait 60s
 [ ! -e /sys/class/net/eth1 ] || fail "the device is still the host's"
 step "everything is as before; an ipvlan has a known operational state only once its parent had no carrier"
 capture "$WORK/after"
@@ -102,5 +102,5 @@ modprobe -r e1000
 expect_exit 5 nf restore -o json
 problem parent-missing pod33 eth0 e1000
 modprobe e1000
-expect_exit 0 nf restore --wait 30s
+expect_exit 0 nf restore --nic-wait 30s
 all_answer

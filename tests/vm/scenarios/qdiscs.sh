@@ -75,7 +75,7 @@ all_answer
 tc_state "$WORK/tc-before"
 expect_exit 0 nf snapshot
 lost
-expect_exit 0 nf restore --wait 60s
+expect_exit 0 nf restore --nic-wait 60s
 tc_state "$WORK/tc-after"
 diff -u "$WORK/tc-before" "$WORK/tc-after" || fail "the qdiscs differ"
 all_answer

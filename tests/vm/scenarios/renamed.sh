@@ -13,7 +13,7 @@ reload_driver
 ip link set eth0 name ens1
 NIC=ens1
 pods_dead
-expect_exit 0 nf restore --wait 60s
+expect_exit 0 nf restore --nic-wait 60s
 [ ! -e /sys/class/net/eth0 ] || fail "the host has an eth0 again"
 [ "$(cat "/sys/class/net/eth0.3/address")" = "$(cat /sys/class/net/ens1/address)" ] || fail "eth0.3 has another MAC than ens1"
 step "everything but the name is as before, and diff reports the name"

@@ -20,7 +20,7 @@ expect_exit 0 nf check --netns /run/netns/gw
 expect_exit 0 nf check
 printed '1 pod left out'
 expect_exit 0 nf upgrade --dry-run -- bash -c "$RELOAD"
-expect_exit 0 nf upgrade --foreground --yes --settle 2s -- bash -c "$RELOAD"
+expect_exit 0 nf upgrade --foreground --yes --watch 2s -- bash -c "$RELOAD"
 printed '3 of 3'
 jq -e '[.pods[].id] | sort == ["pod1", "pod2", "pod3"]' "$STATE"/windows/*.json >/dev/null || fail "others are in the record"
 capture "$WORK/after"
@@ -29,5 +29,5 @@ all_answer
 ip -n gw -d -j address show | jq -c . | diff "$WORK/router" - || fail "the router was changed"
 
 step "a device that the host does not have is refused"
-expect_exit 4 nf upgrade --dry-run --device eth7 -- true
+expect_exit 4 nf upgrade --dry-run --nic eth7 -- true
 printed 'eth7.*no such device'

@@ -49,7 +49,7 @@ expect_exit 0 nf snapshot
 
 step "udev makes as many functions, with random MACs"
 lost
-expect_exit 0 nf restore --wait 60s
+expect_exit 0 nf restore --nic-wait 60s
 capture_nics "$WORK/after" "$NIC"
 same_nics "$WORK/before" "$WORK/after" "$NIC"
 through_function pod4 203.0.113.1 || fail "the pod with the function does not reach its gateway"
@@ -58,7 +58,7 @@ through_function pod4 203.0.113.1 || fail "the pod with the function does not re
 step "udev makes none: netfix does, and udev renames them"
 by_udev 0
 lost
-expect_exit 0 nf restore --wait 60s
+expect_exit 0 nf restore --nic-wait 60s
 capture_nics "$WORK/after" "$NIC"
 same_nics "$WORK/before" "$WORK/after" "$NIC"
 through_function pod4 203.0.113.1 || fail "the pod with the function does not reach its gateway"
@@ -67,7 +67,7 @@ step "udev makes fewer: the pod has its function back, and the host's is named"
 by_udev 1
 reload_driver
 udevadm settle
-expect_exit 5 nf restore --wait 10s -o json
+expect_exit 5 nf restore --nic-wait 10s -o json
 problem setting-differs "$NIC"
 problem parent-missing "$host_vf"
 through_function pod4 203.0.113.1 || fail "the pod with the function does not reach its gateway"

@@ -27,10 +27,10 @@ expect_exit 0 nf snapshot
 expect_exit 0 nf check
 printed '2 of 2'
 not_left_out
-expect_exit 0 nf check --device "$NIC"
+expect_exit 0 nf check --nic "$NIC"
 printed '2 of 2'
 not_left_out
-for select in '' "--device $NIC"; do
+for select in '' "--nic $NIC"; do
     # shellcheck disable=SC2086 # Two words or none.
     expect_exit 0 nf upgrade --dry-run $select -- bash -c 'modprobe -r igb; modprobe igb'
     not_left_out
@@ -43,7 +43,7 @@ problem sriov-operator host
 rmdir -p /etc/sriov-operator/pci 2>/dev/null || :
 
 step "a window"
-expect_exit 0 nf upgrade --foreground --yes --settle 2s -- bash -c 'modprobe -r igb; modprobe igb'
+expect_exit 0 nf upgrade --foreground --yes --watch 2s -- bash -c 'modprobe -r igb; modprobe igb'
 printed '2 of 2'
 not_left_out
 pods_answer pod1

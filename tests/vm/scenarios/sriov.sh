@@ -49,7 +49,7 @@ expect_exit 2 nf check
 expect_exit 3 nf diff
 printed 'sriov_numvfs = 3'
 printed 'vf 0 mac 02:11:22:33:44:50'
-expect_exit 0 nf restore --wait 20s
+expect_exit 0 nf restore --nic-wait 20s
 capture_nics "$WORK/after" "$NIC"
 same_nics "$WORK/before" "$WORK/after" "$NIC"
 pods_answer pod1 pod2 pod3
@@ -64,7 +64,7 @@ expect_exit 0 nf diff
 step "a window names the pod, and brings it back"
 expect_exit 0 nf upgrade --dry-run -- bash -c 'modprobe -r igbvf igb; modprobe -a igb igbvf'
 printed 'pod4'
-expect_exit 0 nf upgrade --foreground --yes --settle 2s -- bash -c 'modprobe -r igbvf igb; modprobe -a igb igbvf'
+expect_exit 0 nf upgrade --foreground --yes --watch 2s -- bash -c 'modprobe -r igbvf igb; modprobe -a igb igbvf'
 printed '4 of 4'
 through_function pod4 203.0.113.1 || fail "the pod with the function does not reach its gateway"
 
@@ -73,7 +73,7 @@ ip route del 10.60.0.0/16
 ip addr del 198.51.100.5/24 dev "$host_vf"
 expect_exit 0 nf snapshot --accept host
 pod_ns pod5
-nf upgrade --foreground --yes --settle 10s -- bash -c 'modprobe -r igbvf igb; modprobe -a igb igbvf' >"$OUT" 2>"$OUT.err" &
+nf upgrade --foreground --yes --watch 10s -- bash -c 'modprobe -r igbvf igb; modprobe -a igb igbvf' >"$OUT" 2>"$OUT.err" &
 window=$!
 wait_for 60 "the phase proof" eval "jq -e '.phases[-1] | .name == \"proof\"' $STATE/window.json >/dev/null 2>&1"
 wait_for 15 "the host's function" test -e "/sys/class/net/$host_vf"

@@ -67,7 +67,7 @@ problem unsupported macsec1 keys
 reload_driver
 ip link show gre1
 expect_exit 2 nf check
-expect_exit 5 nf restore --wait 60s -o json
+expect_exit 5 nf restore --nic-wait 60s -o json
 problem unsupported xfrm1 "$NIC"
 problem unsupported macsec1 kind
 step "each tunnel has the new NIC, and all else that it had"

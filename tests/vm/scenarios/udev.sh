@@ -38,7 +38,7 @@ restored
 step "udev is not there to rename it: netfix reports how to get the name back"
 udev_stop
 reload_driver
-expect_exit 0 nf restore --wait 60s
+expect_exit 0 nf restore --nic-wait 60s
 printed 'lan0: is now named eth0.*ip link set eth0 name lan0'
 expect_exit 3 nf diff
 printed "the host's lan0 has another name"
@@ -48,5 +48,5 @@ all_answer
 ip link set eth0 down
 ip link set eth0 name lan0
 NIC=lan0
-expect_exit 0 nf restore --wait 60s
+expect_exit 0 nf restore --nic-wait 60s
 restored

@@ -21,7 +21,7 @@ kubelet_pid=$(systemctl show -P MainPID $KUBELET)
 step "netfix is killed in the phase check, which lasts as long as a runtime is silent"
 before_window
 systemctl kill --signal=STOP containerd.service
-nf upgrade --yes --timeout 60s -- bash -c "$RELOAD" >"$OUT" 2>&1 &
+nf upgrade --yes --answer-wait 60s -- bash -c "$RELOAD" >"$OUT" 2>&1 &
 client=$!
 wait_for 30 "netfix to begin" systemctl -q is-active netfix-upgrade.service
 sleep 3
@@ -34,7 +34,7 @@ before_its_pause "$kubelet_pid"
 step "netfix is killed in the phase snapshot, between two checkpoints"
 points=$WORK/points
 rm -rf "$STATE"
-NETFIX_FAILPOINT_LOG=$points nf upgrade --yes --foreground --settle 0s -- true >"$OUT" 2>&1 || fail "the window went wrong: $(cat "$OUT")"
+NETFIX_FAILPOINT_LOG=$points nf upgrade --yes --foreground --watch 0s -- true >"$OUT" 2>&1 || fail "the window went wrong: $(cat "$OUT")"
 second=$(awk '$2 == "rename"' "$points" | sed -n '2s/ .*//p')
 rm -r "$STATE"
 kubelet_pid=$(systemctl show -P MainPID $KUBELET)
@@ -52,11 +52,11 @@ until_deadline
 killed_in command "modprobe -r e1000e; sleep 15; modprobe e1000e"
 until_deadline
 
-killed_in restore "modprobe -r e1000e; (sleep 15; modprobe e1000e) &" --wait 40s
+killed_in restore "modprobe -r e1000e; (sleep 15; modprobe e1000e) &" --nic-wait 40s
 until_deadline
 
 # The gateway answers again before the deadline.
-killed_in verify "$RELOAD; ip -n gw addr del 10.3.0.1/24 dev eth1.3" --timeout 60s
+killed_in verify "$RELOAD; ip -n gw addr del 10.3.0.1/24 dev eth1.3" --answer-wait 60s
 ip -n gw addr add 10.3.0.1/24 dev eth1.3
 until_deadline
 
@@ -68,7 +68,7 @@ until_deadline
 rm -r /run/systemd/system/$KUBELET.d
 systemctl daemon-reload
 
-killed_in proof "$RELOAD" --settle 60s
+killed_in proof "$RELOAD" --watch 60s
 until_deadline
 
 step "the deadline is stopped by hand: after its time, the snapshot's unit makes up for it"

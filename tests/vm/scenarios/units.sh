@@ -151,7 +151,7 @@ for command in check snapshot; do
 done
 
 step "restored from the unit's snapshot; the failed unit is cleared"
-expect_exit 0 nf restore --wait 60s
+expect_exit 0 nf restore --nic-wait 60s
 restored
 checked "success 0"
 systemctl -q is-failed netfix-check.service && fail "still a failed unit"

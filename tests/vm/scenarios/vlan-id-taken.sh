@@ -22,7 +22,7 @@ nic_up
 ip link add link "$NIC" name storage type vlan id 3
 ip link set storage up
 capture "$WORK/taken"
-expect_exit 5 nf restore --wait 60s -o json
+expect_exit 5 nf restore --nic-wait 60s -o json
 problem link-conflict eth0.3 storage
 for pod in pod1 pod2 pod3; do problem parent-missing "$pod" eth0.3; done
 capture "$WORK/after"
@@ -34,5 +34,5 @@ pods_answer pod5
 
 step "the name is corrected by hand"
 ip link del storage
-expect_exit 0 nf restore --wait 60s
+expect_exit 0 nf restore --nic-wait 60s
 restored

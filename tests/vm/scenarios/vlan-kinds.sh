@@ -42,5 +42,5 @@ ip link add link "$NIC" name "$NIC.55" type vlan id 55
 
 before_loss
 lost
-expect_exit 0 nf restore --wait 60s
+expect_exit 0 nf restore --nic-wait 60s
 restored

@@ -71,7 +71,7 @@ tcp_send free "sent while the wire was away"
 expect_exit 3 nf diff
 expect_exit 3 nf plan --exit-code
 printed '^ *\+ vlan eth0\.3 on eth0'
-expect_exit 0 nf restore --wait 60s
+expect_exit 0 nf restore --nic-wait 60s
 
 restored
 expect_exit 0 nf verify
@@ -87,7 +87,7 @@ ip -n pod2 route add 10.88.0.0/16 via 10.3.0.1
 ip addr add 192.0.2.99/24 dev "$NIC"
 capture "$WORK/before"
 watch_changes
-expect_exit 0 nf restore --wait 60s
+expect_exit 0 nf restore --nic-wait 60s
 expect_exit 0 nf restore --dry-run
 expect_exit 0 nf plan
 expect_exit 0 nf verify

@@ -216,6 +216,9 @@ from ansible_collections.netfix.node.plugins.module_utils.documents import ended
 # Options that are passed on as they are.
 PASSED_ON = ("rollback", "max_lost", "before", "after", "unit", "deadline", "command_timeout", "wait", "settle", "unless")
 
+# The options of netfix that have another name than their parameter.
+RENAMED = {"wait": "--nic-wait", "settle": "--watch", "hold": "--keep-paused"}
+
 TEXTS = ("cmd", "unless", "rollback", "before", "after", "unit", "deadline", "command_timeout", "wait", "settle", "window")
 
 ARGUMENTS = dict(
@@ -274,7 +277,12 @@ def versions(module):
 
 def devices(module):
     """The NICs whose driver the command reloads."""
-    return [word for device in module.params["device"] or [] for word in ("--device", device)]
+    return [word for device in module.params["device"] or [] for word in ("--nic", device)]
+
+
+def option(name):
+    """The option of netfix for a parameter."""
+    return RENAMED.get(name, "--" + name.replace("_", "-"))
 
 
 def upgrade_words(module, first):
@@ -283,15 +291,13 @@ def upgrade_words(module, first):
     words = ["upgrade", "-o", "json"] + first
     for name in PASSED_ON:
         if params[name] is not None:
-            words += ["--" + name.replace("_", "-"), str(params[name])]
+            words += [option(name), str(params[name])]
     for version in versions(module):
         words += ["--driver-version", version]
     words += devices(module)
     if not params["pause"]:
         words.append("--no-pause")
-    for name in ("hold", "repair", "force"):
-        if params[name]:
-            words.append("--" + name)
+    words += [option(name) for name in ("hold", "repair", "force") if params[name]]
     command = params["argv"] or ["sh", "-c", params["cmd"]]
     return words + params["extra_args"] + ["--"] + command
 

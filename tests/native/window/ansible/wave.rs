@@ -272,7 +272,7 @@ fn the_time_of_a_command_and_the_hold_are_options_of_the_task() {
     options["pause"] = false.into();
     tasks(&control, &options)
         .exits(2)
-        .prints(&["--no-pause", "--hold"]);
+        .prints(&["--no-pause", "--keep-paused"]);
     assert_eq!(scene.records().len(), 1);
 }
 
