@@ -24,7 +24,12 @@ struct Boot {
 const BOOTS: [Boot; 16] = [
     Boot {
         name: "dockershim",
-        scenarios: &["dockershim", "dockershim-fates", "dockershim-bond"],
+        scenarios: &[
+            "dockershim",
+            "guard-dockershim",
+            "dockershim-fates",
+            "dockershim-bond",
+        ],
     },
     Boot {
         name: "managers",

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::thread;
 use std::time::{Duration, Instant};
 
-pub(crate) use self::facts::{CheckState, CheckedPod, Readiness, lost_words};
+pub(crate) use self::facts::{CheckState, CheckedPod, NO_CHECKPOINT, Readiness, lost_words};
 pub(crate) use self::pods::drift;
 use crate::inventory::sockets::{self, Suspects};
 use crate::inventory::{Inventory, functions, nics, no_match};

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::pods::{listed, stored};
-use crate::check::{CheckedPod, Readiness, lost_words};
+use crate::check::{CheckedPod, NO_CHECKPOINT, Readiness, lost_words};
 use crate::model::problem::{Cause, CheckCause, RehearsalCause};
 use crate::model::{Code, PodId, PodInfo, Problem, Severity, State};
 use crate::refusal::Refusal;
@@ -182,18 +182,13 @@ fn plugin_line(document: &Document, check: &CheckView) -> String {
         format!(" {name}={count};{};0", limits(*state))
     });
     let lost: usize = check.lost.values().sum();
-    let lost_pods = match lost {
-        0 => String::new(),
-        1 => "1 pod has lost its network; ".to_owned(),
-        lost => format!("{lost} pods have lost their network; "),
-    };
     let figures = check.rehearsal.as_ref();
     let rehearsed = figures.map_or_else(String::new, |one| format!("; {}", rehearsed(one)));
     let limit = check.max_age.as_secs();
     let age = check.oldest_age;
     let age = age.map(|age| format!(" oldest_checkpoint={age}s;{limit};;0"));
     format!(
-        "NETFIX {} - {lost_pods}{}{rehearsed}{} | pods={total};;;0{} lost={lost};;0;0{} drift_steps={};0;;0\n",
+        "NETFIX {} - {}{rehearsed}{} | pods={total};;;0{} lost={lost};;0;0{} drift_steps={};0;;0\n",
         check.status,
         sum(document, check, Timestamp::now()).replace('|', "/"),
         first.unwrap_or_default(),
@@ -258,10 +253,26 @@ fn coverage(check: &CheckView, total: usize) -> String {
     }
     let good = covered(check);
     // New pods are counted beside those that should match.
-    let rest = check.pods.iter().filter(|(state, _)| !is_covered(**state));
-    let others = others(rest.map(|(state, count)| (*count, state)));
     let expected = count(total - new, pod_noun(check.is_selection));
-    format!("{good} of {expected} match a fresh checkpoint{others}")
+    let lost: usize = check.lost.values().sum();
+    let unknown = check.lost.get(NO_CHECKPOINT).copied().unwrap_or_default();
+    let rest = check.pods.iter().filter(|(state, _)| !is_covered(**state));
+    let others = others(rest.map(|(state, count)| {
+        // Those that have lost their network are counted first.
+        let of_lost = match state {
+            State::Degraded => lost - unknown,
+            State::NoCheckpoint => unknown,
+            _ => 0,
+        };
+        (count.saturating_sub(of_lost), state)
+    }));
+    match (lost, good) {
+        (0, good) => format!("{good} of {expected} match a fresh checkpoint{others}"),
+        (lost, 0) => format!("{lost} of {expected} have lost their network{others}"),
+        (lost, good) => format!(
+            "{lost} of {expected} have lost their network, {good} match a fresh checkpoint{others}"
+        ),
+    }
 }
 
 fn is_covered(state: State) -> bool {

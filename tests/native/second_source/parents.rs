@@ -64,7 +64,8 @@ fn a_missing_master_is_reported_and_the_other_pods_are_restored() {
     let back = Subject::new(&node, "b", &[&on(&node, Some("eth0"), "10.88.2.20/16")]);
     node.ns.ip("link del eth1");
     node.lose_and_reload();
-    let run = restore(&node)
+    let run = node
+        .netfix(&words(&node, "restore --nic-wait 1s"))
         .exits(5)
         .errors(&[("parent-missing", ""), ("parent-missing", lost.pod.name())])
         .names("parent-missing", "", &["eth1"])
