@@ -148,9 +148,7 @@ fn examine(
     let is_lost = |one: &Compared| matches!(one.verdict, PodVerdict::Lost(_));
     let has_lost_pod = pods.iter().any(is_lost);
     let is_calm = host_lines.is_empty() && !has_lost_pod;
-    if !is_calm {
-        problems.extend(node::given_up(store, &surveyed.node));
-    }
+    problems.extend(node::given_up(store, &surveyed.node).filter(|_| !is_calm));
     let host_loss = node::host_loss(&surveyed);
     let (past, host_loss) = node::held(host_loss, has_lost_pod, &surveyed, store);
     problems.extend(of_host(host, host_loss));
@@ -174,16 +172,15 @@ fn examine(
     problems.append(&mut found.problems);
     let passing = Passing::of(is_coming, lacks_carrier || found.has_new);
     let (pods, oldest_age) = (found.pods, found.oldest_age);
-    let recorded = surveyed.node_state.as_ref();
     let checked = Readiness {
         node: surveyed.node.clone(),
-        recorded: recorded.map(|recorded| shown(&recorded.stamp())),
+        recorded: found.recorded.map(|recorded| shown(&recorded.stamp())),
         host: host_lines,
         pods,
         empty,
         left_out,
         oldest_age,
-        last_success: last_success(recorded),
+        last_success: last_success(found.recorded),
         rehearsed: None,
         problems,
     };

@@ -210,14 +210,13 @@ fn of_plan(plan: Plan, is_young: bool) -> Vec<Problem> {
     let mut counted = unrecorded.iter().peekable();
     problems.retain(|problem| counted.next_if_eq(&problem).is_none());
     problems.extend(unrecorded.first().map(|first| {
-        let cause = CheckCause::Unrecorded {
-            first: first.object.to_string(),
-            more: unrecorded.len() - 1,
-        };
+        let more = unrecorded.len() - 1;
+        let cause = CheckCause::Unrecorded { more };
+        let object = first.object.to_string();
         if is_young {
-            cause.info("")
+            cause.info(object)
         } else {
-            cause.warning("")
+            cause.warning(object)
         }
     }));
     problems

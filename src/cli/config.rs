@@ -325,7 +325,10 @@ mod tests {
             let default = |argument: &Arg| {
                 let values = argument.get_default_values().iter();
                 let values: Vec<_> = values.map(|value| value.to_string_lossy()).collect();
-                values.join(", ")
+                match values.as_slice() {
+                    [] => "-".to_owned(),
+                    values => values.join(", "),
+                }
             };
             let mut defaults: Vec<String> = owners.iter().map(|(_, one)| default(one)).collect();
             defaults.dedup();

@@ -276,7 +276,7 @@ pub enum Command {
     },
     /// Run a driver upgrade and restore the pods, as one window
     ///
-    /// The phases: check, snapshot, pause, COMMAND, restore, verify, resume, rebuild check.
+    /// The phases: check, snapshot, pause, COMMAND, restore, verify, resume, proof (no pod was rebuilt).
     ///
     /// netfix stops kubelet with a deadline and runs COMMAND, such as the driver's upgrade script. When COMMAND ends,
     /// with any exit code, netfix restores the pods, probes their gateways, starts kubelet and checks that no pod was
@@ -298,7 +298,7 @@ pub enum Command {
     /// gateways and leaves a record for `netfix report`. It does nothing while a window is open, waits for another netfix, and leaves
     /// alone what somebody deleted. It takes no snapshot.
     ///
-    /// Exit codes of --once: those of `restore`.
+    /// Exit codes of --once: those of `restore`; 1 also if pods are lost and were left so.
     #[command(after_help = examples::GUARD)]
     Guard(GuardArgs),
     /// Show which pods have no network, the last snapshot, the window

@@ -55,7 +55,11 @@ fn carry_out(args: &GuardArgs, context: &mut Context) -> Result<u8, Refusal> {
     }
     if args.once {
         let looked = look_once(args, LookInput::default(), context)?;
-        return Ok(exit(&looked));
+        return Ok(match exit(&looked) {
+            // Nobody looks again.
+            0 if looked.is_lost => Exit::Failed as u8,
+            code => code,
+        });
     }
     let folder = context.store.folder();
     if !folder.is_dir() {
@@ -187,5 +191,5 @@ fn tell_end(upgraded: &Upgraded, took: Duration) {
     for problem in upgraded.problems.iter().filter(|one| one.is_error()) {
         say(&problem.line(None));
     }
-    say(&report::unplanned(upgraded, took));
+    say(&report::unplanned(upgraded));
 }

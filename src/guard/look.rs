@@ -42,9 +42,12 @@ pub(crate) struct GuardRequest {
 }
 
 /// What a look leaves.
+#[derive(Default)]
 pub(crate) struct LookResult {
     /// For the next look.
     pub record: GuardRecord,
+    /// Whether pods are left without their network.
+    pub is_lost: bool,
     /// The restore, if one took place.
     pub upgraded: Option<Upgraded>,
     pub problems: Vec<Problem>,
@@ -58,7 +61,7 @@ pub(crate) fn look(
 ) -> Result<LookResult, Refusal> {
     let store = context.store.clone();
     if !store.exists() {
-        return Ok(left(GuardRecord::default()));
+        return Ok(LookResult::default());
     }
     let mut problems = Vec::new();
     let known = request.known.take();
@@ -73,7 +76,7 @@ pub(crate) fn look(
         keep(&store, &known, &first.decided.record);
         return Ok(LookResult {
             problems,
-            ..left(first.decided.record)
+            ..first.decided.left()
         });
     }
     let mut looked = restore(request, &known, context, tell)?;
@@ -95,7 +98,7 @@ fn restore(
     let mut record = seen.decided.record.clone();
     let GuardDecision::Restore(wanted) = &seen.decided.decision else {
         let _ = guard.save_guard(&record);
-        return Ok(left(record));
+        return Ok(seen.decided.left());
     };
     let mut problems = Vec::new();
     decide::begins(&mut record, clock::boottime());
@@ -131,16 +134,24 @@ fn restore(
     problems.extend(saved.err().map(|error| error.problem().demoted()));
     Ok(LookResult {
         record,
+        is_lost: false,
         upgraded: Some(upgraded),
         problems,
     })
 }
 
-fn left(record: GuardRecord) -> LookResult {
-    LookResult {
-        record,
-        upgraded: None,
-        problems: Vec::new(),
+impl Decided {
+    /// Nothing was restored.
+    fn left(self) -> LookResult {
+        LookResult {
+            is_lost: !matches!(
+                self.decision,
+                GuardDecision::Well | GuardDecision::LeftToWindow { .. }
+            ),
+            record: self.record,
+            upgraded: None,
+            problems: Vec::new(),
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::report::text::{MOST, count, escape, join, lines, more, natural};
 /// So many pods are named; more are counted.
 pub(super) const FEW: usize = 3;
 /// Problems of more pods that differ only in what is each pod's own are one line.
-const MANY: usize = 10;
+const MANY: usize = 4;
 
 /// The names of pods by their id.
 type Titles<'a> = BTreeMap<&'a PodId, String>;
@@ -127,8 +127,11 @@ fn general(message: &str, pod: &PodId, titles: &Titles<'_>) -> String {
     let is_end = |c: char| !(c.is_alphanumeric() || "-_./".contains(c));
     let words = message.split_inclusive(is_end).map(|part| {
         let word = part.trim_end_matches(is_end).trim_end_matches('.');
+        let path = word.strip_suffix(pod.as_str());
         if is_own(word) {
             format!("POD{}", &part[word.len()..])
+        } else if let Some(folder) = path.filter(|path| path.ends_with('/')) {
+            format!("{folder}POD{}", &part[word.len()..])
         } else {
             part.to_owned()
         }
@@ -196,8 +199,9 @@ fn line(group: &Group<'_>, titles: &Titles<'_>) -> String {
         few if few.len() <= FEW => format!("{all} ({names}): "),
         many => format!("{all} ({names} and {} more): ", many.len() - FEW),
     };
+    let is_pod = |object: &str| matches!(pods.as_slice(), [id] if object == id.as_str());
     let object = match &group.object {
-        object if object.is_empty() => String::new(),
+        object if object.is_empty() || is_pod(object) => String::new(),
         object => format!("{object}: "),
     };
     format!("{}: {who}{object}{}", group.problem.code(), group.message)
@@ -299,8 +303,8 @@ mod tests {
         };
         let paths = |pods: usize| (0..pods).map(|at| own(at, &format!("/run/netns/p{at}")));
         let many: Vec<Problem> = paths(MANY + 1).collect();
-        let names = "shop/web-0, shop/web-1, shop/web-2 and 8 more";
-        let line = format!("warning: drift: 11 pods ({names}): run `netfix diff POD`");
+        let names = "shop/web-0, shop/web-1, shop/web-2 and 2 more";
+        let line = format!("warning: drift: 5 pods ({names}): run `netfix diff POD`");
         assert_eq!(messages(&many, Detail::Normal), [line]);
         assert_eq!(messages(&many, Detail::Steps).len(), MANY + 1);
         // So many are read one by one.

@@ -145,6 +145,11 @@ impl Status {
         self.running -= self.private;
         let own = |one: &&Matched| one.origin == RecordOrigin::Requested;
         self.covered = surveyed.matched.iter().filter(own).count();
+        // A snapshot has recorded that they have nothing.
+        let unmatched = surveyed.unmatched.iter();
+        let empty =
+            unmatched.filter(|one| one.finding == Finding::Nothing && !one.has_interfaces());
+        self.covered += empty.count();
         self.recorded = surveyed.node_state;
     }
 

@@ -358,7 +358,7 @@ fn what_came_after_the_snapshot_and_would_be_lost_is_named_once() {
     assert_eq!(run.out.lines().count(), 2, "{}", run.transcript());
     let run = run.stdout_has(&[
         "INFO: surplus: ",
-        "link net1 and 3 more objects are in no checkpoint: a loss of the NIC would take them",
+        "link net1: is in no checkpoint, like 3 more objects: a loss of the NIC would take them",
         "OK: 1 of 1 selected pod",
     ]);
     assert!(run.out.contains(pod.name()), "{}", run.transcript());

@@ -11,7 +11,7 @@ use crate::model::{IpFamily, LossCause};
 
 sentences! {
     StoreCause {
-        Corrupt { path, reason, effect } => "{path}: {reason}{effect}" (effect = or_nothing("; ", effect.as_ref())),
+        Corrupt { path, reason, effect } => "{path} is damaged: {reason}{effect}" (effect = or_nothing("; ", effect.as_ref())),
         NoSpace { action, path, error, effect } => "{action} {path}: {error}{effect}"
             (effect = or_nothing("; ", effect.as_ref())),
         CannotWrite { action, path, error, effect } => "{action} {path}: {error}{effect}"
@@ -213,9 +213,9 @@ sentences! {
             `netfix snapshot`" (pod = or_nothing(" ", pod.as_ref())),
         Drift { more, pod } => "a restore would do this and {steps}: see `netfix diff{pod}`. If the present state is \
             right, run `netfix snapshot`" (steps = count(*more, "more step"), pod = or_nothing(" ", pod.as_ref())),
-        Unrecorded { first, more: 0 } => "{first} is in no checkpoint: a loss of the NIC would take it. Run `netfix snapshot`",
-        Unrecorded { first, more } => "{first} and {objects} are in no checkpoint: a loss of the NIC would take them. Run \
-            `netfix snapshot`" (objects = count(*more, "more object")),
+        Unrecorded { more: 0 } => "is in no checkpoint: a loss of the NIC would take it. Run `netfix snapshot`",
+        Unrecorded { more } => "is in no checkpoint, like {objects}: a loss of the NIC would take them. Run `netfix snapshot`"
+            (objects = count(*more, "more object")),
     }
 }
 

@@ -60,8 +60,8 @@ sentences! {
             changed. Use --foreground",
         NotConfirmed => "not confirmed; nothing was changed",
         Signals { error } => "cannot catch signals: {error}",
-        NotRestorable { problems } => "{problems} would prevent a full restore (listed above). Nothing was changed. Use \
-            --force to continue anyway" (problems = count(*problems, "problem")),
+        NotRestorable { problems } => "{problems} would prevent a full restore (listed above). Nothing was changed. Remove \
+            the causes; with --force the window opens all the same, and what they name is not restored" (problems = count(*problems, "problem")),
         AlreadyLost { lost } => "{lost} (listed above). Nothing was changed. Run `netfix restore` first, or use --repair: then \
             the window restores them too",
         RestoresLost { lost } => "{lost}; the window restores {them}" (them = repaired(lost)),

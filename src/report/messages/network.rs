@@ -15,7 +15,8 @@ sentences! {
     PlanCause {
         HostLinkMissing { parent } => "cannot be recreated: the host's {parent} is missing",
         OwnLinkMissing { parent } => "cannot be recreated: {parent} is missing",
-        DeviceMissing { hardware } => "the device{hardware} is missing" (hardware = device(hardware.as_ref())),
+        DeviceMissing { hardware } => "the device{hardware} is missing. Load its driver{modprobe}, then run `netfix restore`"
+            (hardware = device(hardware.as_ref()), modprobe = modprobe(hardware.as_ref())),
         DeviceRenamed { now, then } => "is now named {now}; its VLANs and macvlans are recreated on it. To get the name back, run \
             `ip link set {now} down`, `ip link set {now} name {then}` and `netfix restore`",
         FunctionsNotRestored { now, then } => "has {now} virtual functions, had {then}: not restored (--nic-settings report)",
@@ -74,6 +75,14 @@ sentences! {
 }
 
 /// What a person needs to recognise a device.
+/// How its driver is loaded, where that is known.
+fn modprobe(hardware: Option<&Hardware>) -> String {
+    let driver = hardware.and_then(|hardware| hardware.driver.as_deref());
+    driver.map_or_else(String::new, |driver| {
+        format!(" (modprobe {})", escape(driver))
+    })
+}
+
 fn device(hardware: Option<&Hardware>) -> String {
     let Some(Hardware {
         permanent_mac,
@@ -194,7 +203,8 @@ sentences! {
         UplinkLost => "is there, but its bridge on the host has not got its uplink back: the pod cannot reach other machines",
         ParentGone { error } => "the parent is missing: {error}",
         PlaceTaken { error } => "another link is in its place: {error}",
-        RoutePlaceTaken { error } => "another route is in its place and is left unchanged: {error}",
+        RoutePlaceTaken { error } => "another route is in its place and is left unchanged: {error}. If that \
+            one is right, run `netfix snapshot`; else delete it with ip(8) and run `netfix restore`",
         StepFailed { error } => "{error}",
         SettingRefused { then, now, limit, driver, error } => "was {then}, is {now}{limit}{error}" (then = then.short(),
             now = present(now.as_ref(), driver.as_deref()), limit = or_nothing(", at most ", limit.as_ref().map(NicValue::short).as_ref()),

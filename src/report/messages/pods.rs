@@ -70,7 +70,7 @@ sentences! {
             process, mount or runtime proves that it is the same one: the checkpoint is not used",
         BareWithoutCheckpoint => "has no network, and no checkpoint to restore it from",
         WithoutCheckpoint => "has no checkpoint: skipped",
-        NoCheckpoints => "no checkpoint is stored for this selection. Run `netfix snapshot` while the network works",
+        NoCheckpoints => "no pod with a checkpoint matches (`netfix list`). If the network works, run `netfix snapshot`",
         FromGeneration { generation } => "is missing or cannot be read: netfix uses that of generation {generation}",
         NodeOfOtherMachine => "was written on another machine and is not used. Each machine needs a state directory of its \
             own: was this one copied or shared?",

@@ -22,6 +22,8 @@ type Of<'a, R, T> = Box<dyn Fn(&R) -> T + 'a>;
 pub(super) struct Table<'a, R> {
     columns: Vec<Column<'a, R>>,
     rows: Vec<R>,
+    /// Whether a terminal shows only the first of many rows.
+    is_bounded: bool,
     /// On a page: how a row is marked.
     mark: Of<'a, R, Option<Tone>>,
 }
@@ -32,8 +34,15 @@ impl<'a, R> Table<'a, R> {
         Self {
             columns: Vec::new(),
             rows: rows.into_iter().collect(),
+            is_bounded: false,
             mark: Box::new(|_| None),
         }
+    }
+
+    /// With the first of many rows on a terminal, unless all are wanted.
+    pub(super) fn bounded(mut self) -> Self {
+        self.is_bounded = true;
+        self
     }
 
     /// With one more column: of those that are not kept, that with the highest rank is left out first on a terminal.

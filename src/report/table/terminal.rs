@@ -7,6 +7,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::{Cell, Column, KEPT, Medium, Table, WIDE};
 use crate::report::style::{Form, Style, Tone};
+use crate::report::text::{MOST, more};
 
 /// Spaces between two columns.
 const GAP: usize = 2;
@@ -20,15 +21,20 @@ impl<R> Table<'_, R> {
             return String::new();
         }
         let is_wide = style.form == Form::Wide;
+        let is_bounded = self.is_bounded && !style.lists_all();
+        let most = if is_bounded { MOST } else { usize::MAX };
+        let rows = &self.rows[..self.rows.len().min(most)];
         let columns = self.columns.iter();
         let mut shown: Vec<Filled<'_, R>> = columns
             .filter(|column| column.medium != Medium::Page && (is_wide || column.rank != WIDE))
-            .map(|column| Filled::new(column, &self.rows, style))
+            .map(|column| Filled::new(column, rows, style))
             .collect();
         if let Some(width) = style.width.filter(|_| !is_wide) {
             fit(&mut shown, width);
         }
-        layout(&shown, self.rows.len(), style) + "\n"
+        let more = more(self.rows.len() - rows.len());
+        let more = more.map_or_else(String::new, |more| format!("{more} (-v: all)\n"));
+        layout(&shown, rows.len(), style) + "\n" + &more
     }
 }
 

@@ -78,5 +78,5 @@ fn removed(kept: &KeptView) -> String {
     if kept.removed.is_empty() {
         return "nothing to remove".to_owned();
     }
-    format!("removed: {}", join(&kept.removed, ", "))
+    format!("removed generations {}", join(&kept.removed, ", "))
 }

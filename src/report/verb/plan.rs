@@ -129,7 +129,7 @@ fn table(document: &Document, style: Style) -> String {
             })
             .right("Steps", 1, |(pod, ..)| pod.steps.len())
     });
-    table.text(style)
+    table.bounded().text(style)
 }
 
 /// The devices of the host that are missing, and how many pods cannot be planned without them.

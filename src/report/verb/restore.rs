@@ -54,7 +54,7 @@ pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
                 list_or_dash(pod.interfaces.iter().map(|i| list_or_dash(&i.addresses)))
             })
     });
-    pods::screen(document, &table, words(document), style)
+    pods::screen(document, &table.bounded(), words(document), style)
 }
 
 fn words(document: &Document) -> LastLine {

@@ -32,7 +32,7 @@ pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
         _ => words(document),
     };
     let table = stored(listed(document, style), style);
-    pods::screen(document, &table, words, style)
+    pods::screen(document, &table.bounded(), words, style)
 }
 
 fn words(document: &Document) -> LastLine {

@@ -1,7 +1,5 @@
 //! `upgrade`: the report of the window; of a window that is not opened, what it would do, and to which pods.
 
-use std::time::Duration;
-
 use super::pods::sorted;
 use super::report::window;
 use super::restore::restore;
@@ -15,7 +13,7 @@ use crate::report::problems::{programs_to_restart, word};
 use crate::report::screen::{LastLine, Screen};
 use crate::report::style::Style;
 use crate::report::text::{
-    count, duration, escape, expected_outage, join, lines, list_or_dash, rehearsed,
+    count, duration, escape, expected_outage, join, lines, list_or_dash, milliseconds, rehearsed,
 };
 use crate::report::window::view::{ReportView, Standing};
 use crate::upgrade::device_loss::DeviceLoss;
@@ -42,18 +40,19 @@ pub(crate) fn upgrade(upgraded: Upgraded) -> Document {
     }
 }
 
-/// The last line of a restore of `netfix guard`.
-pub(crate) fn unplanned(upgraded: &Upgraded, took: Duration) -> String {
+/// The last line of a restore of `netfix guard`: the time is from the loss to the last answer of a gateway.
+pub(crate) fn unplanned(upgraded: &Upgraded) -> String {
     let window = upgraded.window.as_ref();
     let pods = window.map_or(&[][..], |window| &window.pods);
     let is_good = |pod: &&WindowPod| pod.state.is_some_and(State::is_good);
     let good = pods.iter().filter(is_good).count();
-    let pods = count(pods.len(), "pod");
-    let took = duration(took);
+    let longest = pods.iter().filter_map(WindowPod::outage).max();
+    let outage = longest.map(|ms| format!(", longest outage {}", milliseconds(ms)));
+    let (pods, outage) = (count(pods.len(), "pod"), outage.unwrap_or_default());
     let report = window.map_or_else(String::new, |window| {
         format!(": netfix report {}", window.id)
     });
-    format!("{good} of {pods} restored after {took}{report}")
+    format!("{good} of {pods} restored{outage}{report}")
 }
 
 pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {

@@ -58,7 +58,7 @@ pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
                 or_dash(us.map(round_trip))
             })
     });
-    pods::screen(document, &table, words(document), style)
+    pods::screen(document, &table.bounded(), words(document), style)
 }
 
 fn has_targets(document: &Document) -> bool {

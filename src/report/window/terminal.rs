@@ -23,7 +23,7 @@ pub(in crate::report) fn report(view: &ReportView, style: Style) -> String {
         tables::phases(view).text(style),
         nics::table(window).text(style),
         settings::table(view).text(style),
-        tables::pods(view, style.lists_all()).text(style),
+        tables::pods(view, style.lists_all()).bounded().text(style),
     ];
     let infos = window.pods.iter().map(|pod| &pod.info);
     let problems = problems::text(window.problems.iter(), infos, word, style);

@@ -134,7 +134,7 @@ fn a_loss_that_repeats_is_given_up_until_a_person_restores() {
         if run.err.contains("loss-repeats") {
             break;
         }
-        if run.err.contains("restored after") {
+        if run.err.contains(": netfix report ") {
             attempts += 1;
             pods[0].assert_same_as(&before);
         }
@@ -150,7 +150,7 @@ fn a_loss_that_repeats_is_given_up_until_a_person_restores() {
         "{text}"
     );
     assert_eq!(remembered(&node)["pace"]["given_up"], true);
-    once(&node, "").exits(0);
+    once(&node, "").exits(1);
     assert!(!pods[0].has_eth0(), "it had given up");
     node.netfix("check")
         .exits(2)

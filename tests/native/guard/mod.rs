@@ -69,7 +69,7 @@ impl<'n> Guard<'n> {
         let done = || self.windows().len() >= windows;
         assert!(wait_until(LONG, done), "{}", self.text());
         // The line after the window.
-        let count = || self.text().matches("restored after").count();
+        let count = || self.text().matches(": netfix report ").count();
         assert!(wait_until(LONG, || count() >= windows), "{}", self.text());
         self.windows()
     }

@@ -91,7 +91,7 @@ causes! {
         Lost { what: LossCause, generation: Option<u64> } => Degraded,
         HostLost { what: LossCause, generation: Option<u64> } => Degraded,
         Drift { more: usize, pod: Option<PodId> } => Drift,
-        Unrecorded { first: String, more: usize } => Surplus,
+        Unrecorded { more: usize } => Surplus,
     }
 }
 
