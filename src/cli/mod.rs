@@ -100,7 +100,7 @@ pub struct Global {
     /// Print every step, pod and problem; -vv: every netlink message too
     #[arg(short, long, global = true, help_heading = GLOBAL, action = clap::ArgAction::Count)]
     pub verbose: u8,
-    /// Wait this long for the lock of another netfix; 0s: exit with code 4 at once
+    /// Wait this long for the lock of another netfix; 0s: exit with code 4 after a moment
     #[arg(long, global = true, help_heading = GLOBAL, hide_short_help = true, value_name = "DURATION", default_value = "0s",
         value_parser = humantime::parse_duration)]
     pub lock_wait: Duration,

@@ -43,14 +43,16 @@ impl Drop for Guard {
 }
 
 /// The interval between two attempts to take the lock.
-const PAUSE: Duration = Duration::from_millis(50);
+pub(super) const PAUSE: Duration = Duration::from_millis(50);
+/// So long it is waited for in any case: `netfix guard` holds it for a moment to write down what it knows.
+pub(super) const MOMENT: Duration = Duration::from_millis(300);
 
 /// Takes the lock, or waits for it up to the limit. Polling needs no signal handler and no thread to end the wait.
 fn lock(store: &Store) -> Result<Flock<File>, StoreError> {
     let path = store.folder.join("lock");
     let mut file = open(&path).map_err(StoreError::write("cannot open", &path))?;
-    let until = Instant::now() + store.patience;
-    let mut notified = false;
+    let until = Instant::now() + store.patience.max(MOMENT);
+    let mut notified = store.patience.is_zero();
     loop {
         file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
             Ok(lock) => return Ok(lock),

@@ -18,7 +18,8 @@ mod window;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::model::checkpoint::{Large, SCHEMA};
 use crate::model::{Checkpoint, NodeIdentity, NodeState, PodId};
@@ -119,10 +120,14 @@ impl Store {
 
     /// Refuses where [`Store::lock`] would, without taking the lock.
     pub(crate) fn refuse_if_locked(&self) -> Result<(), StoreError> {
-        match self.holder().filter(|_| self.patience.is_zero()) {
-            Some(holder) => Err(lock::held(self, holder)),
-            None => Ok(()),
+        let until = Instant::now() + lock::MOMENT;
+        while let Some(holder) = self.holder().filter(|_| self.patience.is_zero()) {
+            if Instant::now() >= until {
+                return Err(lock::held(self, holder));
+            }
+            thread::sleep(lock::PAUSE);
         }
+        Ok(())
     }
 
     /// Whether `folder` is the checkpoint folder, under any path.

@@ -16,4 +16,6 @@ pub use crate::systemd::mask::{is_held, pause, resume};
 pub use crate::systemd::timer::{
     arm, disarm, is_deadline_at_work, is_pending, start_deadlines, timer_name,
 };
-pub use crate::systemd::transient_unit::{Detached, UPGRADE_UNIT, UnitEnd, detach, is_at_home};
+pub use crate::systemd::transient_unit::{
+    Detached, UPGRADE_UNIT, UnitEnd, configures_links, detach, is_at_home,
+};

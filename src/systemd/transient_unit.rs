@@ -1,6 +1,7 @@
 //! Runs netfix as a transient unit, independent of the user's terminal.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -134,12 +135,22 @@ impl Detached {
 
 /// Whether systemd's units would run in this process's network namespace and see its files.
 pub fn is_at_home() -> bool {
-    let same = |kind: &str| {
-        let link = |of: &str| fs::read_link(format!("/proc/{of}/ns/{kind}")).ok();
-        // Without permission to read those of process 1, assume the same.
-        link("1").is_none_or(|theirs| link("self") == Some(theirs))
-    };
-    same("net") && same("mnt")
+    is_that_of_systemd("net") && is_that_of_systemd("mnt")
+}
+
+/// Whether systemd and its services configure the links of this process's network namespace. A service can have a mount namespace of
+/// its own (`PrivateMounts=`), with the machine's `/run` in it.
+pub fn configures_links() -> bool {
+    let run = |root: &str| fs::metadata(format!("{root}/run")).map(|run| (run.dev(), run.ino()));
+    let has_its_run =
+        || matches!((run("/proc/1/root"), run("")), (Ok(one), Ok(other)) if one == other);
+    is_that_of_systemd("net") && (is_that_of_systemd("mnt") || has_its_run())
+}
+
+/// Whether this process has the namespace of process 1. Without permission to read that, assume so.
+fn is_that_of_systemd(kind: &str) -> bool {
+    let link = |of: &str| fs::read_link(format!("/proc/{of}/ns/{kind}")).ok();
+    link("1").is_none_or(|theirs| link("self") == Some(theirs))
 }
 
 #[cfg(test)]

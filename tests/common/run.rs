@@ -131,9 +131,16 @@ impl Node {
 impl Run {
     /// `netfix WORDS` inside a separate machine, without a selection.
     pub fn inside(machine: &Machine, state_dir: &Path, words: &str) -> Self {
+        Self::wrapped(machine, &[], state_dir, words)
+    }
+
+    /// The same, as the last words of another command.
+    pub fn wrapped(machine: &Machine, wrapper: &[&str], state_dir: &Path, words: &str) -> Self {
         let mut command = machine.exec("timeout");
         command
-            .args([LIMIT_SECONDS, BINARY])
+            .arg(LIMIT_SECONDS)
+            .args(wrapper)
+            .arg(BINARY)
             .args(words.split_whitespace());
         command
             .arg("--state-dir")

@@ -63,10 +63,21 @@ fn networkd(machine: &Machine) -> u32 {
 
 /// A restore beside a networkd that is stopped until `meanwhile` has run.
 fn restore_beside(node: &Node, machine: &Machine, networkd: u32, meanwhile: impl FnOnce()) -> Run {
+    wrapped_beside(node, machine, networkd, &[], meanwhile)
+}
+
+/// The same, with netfix as the last words of another command.
+fn wrapped_beside(
+    node: &Node,
+    machine: &Machine,
+    networkd: u32,
+    wrapper: &[&str],
+    meanwhile: impl FnOnce(),
+) -> Run {
     let state_dir = node.state_dir();
     let words = "restore --runtime none -v --manager-wait 20s";
     thread::scope(|scope| {
-        let restore = scope.spawn(|| Run::inside(machine, &state_dir, words));
+        let restore = scope.spawn(|| Run::wrapped(machine, wrapper, &state_dir, words));
         thread::sleep(Duration::from_secs(1));
         meanwhile();
         assert!(!restore.is_finished(), "netfix did not wait");
@@ -129,6 +140,30 @@ fn networkd_configures_the_nic_first_and_what_it_does_not_know_is_named() {
         assert_eq!(addresses.matches(address).count(), 1, "{addresses}");
     }
     assert!(is_configured(&machine, "eth0"));
+    before.assert_same(&pods[0].capture(), pods[0].name());
+}
+
+/// `PrivateMounts=`, as in the units of the packages.
+#[test]
+fn owners_go_first_also_where_netfix_has_a_mount_namespace_of_its_own() {
+    let node = Node::without_addresses();
+    let pods = node.simple_pods(1);
+    let before = pods[0].capture();
+    let machine = machine_with(&node, &pods);
+    start_networkd(&machine);
+    netfix(&node, &machine, "snapshot --runtime none").exits(0);
+    let networkd = networkd(&machine);
+    assert!(machine.signal(networkd, Signal::SIGSTOP), "no signal");
+    node.lose_and_reload();
+    let wrapper = ["unshare", "--mount"];
+    let run = wrapped_beside(&node, &machine, networkd, &wrapper, || ())
+        .exits(0)
+        .warnings(&[]);
+    assert!(
+        !run.out.contains("10.88.0.2/16"),
+        "networkd did not go first\n{}",
+        run.transcript()
+    );
     before.assert_same(&pods[0].capture(), pods[0].name());
 }
 

@@ -49,7 +49,7 @@ pub(in crate::restore) struct Managed<'a> {
 pub(in crate::restore) fn wait_until_idle(limit: Duration, interrupted: &dyn Fn() -> bool) -> bool {
     let is_busy = || {
         managers::units_of_devices()
-            .filter(|_| systemd::is_at_home())
+            .filter(|_| systemd::configures_links())
             .and_then(|units| Some((Bus::connect().ok()?, units)))
             .is_some_and(|(bus, units)| bus.is_busy(units).unwrap_or(false))
     };
@@ -89,7 +89,7 @@ fn set_on(step: &Step) -> Option<(&IfName, NicGroup)> {
 
 /// Whether managers are given time at all.
 fn may_wait(limit: WaitLimit<'_>) -> bool {
-    !limit.limits.manager_grace.is_zero() && managers::may_run() && systemd::is_at_home()
+    !limit.limits.manager_grace.is_zero() && managers::may_run() && systemd::configures_links()
 }
 
 /// The owners of the links under the pods, by their name on the host now: that is the one that managers have.

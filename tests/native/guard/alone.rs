@@ -142,7 +142,7 @@ fn a_loss_that_repeats_is_given_up_until_a_person_restores() {
     }
     assert_eq!(attempts, 5, "{text}");
     assert!(
-        text.contains("the loss repeats: attempt 2 follows in"),
+        text.contains("the loss repeats: attempt 5 follows in"),
         "{text}"
     );
     assert!(
