@@ -270,12 +270,12 @@ fn devices(nics: &[Nic]) -> String {
 /// The phases, one line each.
 fn phases(request: &UpgradeRequest<'_>, unit: Option<&str>, pods: &str) -> Vec<String> {
     let [wait, timeout, settle] = [request.wait, request.timeout, request.settle].map(duration);
-    let rehearsal = if request.rehearse {
-        ", and rehearse it"
+    let checks = if request.rehearse {
+        "check and rehearse"
     } else {
-        ""
+        "check"
     };
-    let check = format!("check that every pod can be restored{rehearsal}; otherwise stop here");
+    let check = format!("{checks} the restore of every pod; otherwise stop here");
     let snapshot = "save the host and every pod, on disk and in memory";
     let resume = unit.map(|unit| format!("unmask and start {unit}"));
     let hold = if request.keep_paused {
@@ -285,7 +285,7 @@ fn phases(request: &UpgradeRequest<'_>, unit: Option<&str>, pods: &str) -> Vec<S
     };
     let restore = format!("wait up to {wait} for the NIC, then restore up to {pods}{hold}");
     let verify = format!("probe every gateway, for up to {timeout}");
-    let proof = format!("watch for {settle} that no pod is rebuilt");
+    let proof = format!("watch {settle} for lost links and rebuilt pods");
     let rollback = request.rollback.map(|RollbackRequest { command, max_lost }| {
         let lost = count(max_lost, "pod");
         let command = escape(command);
