@@ -24,5 +24,5 @@ recorded '.pods | length == 3 and all(.rebuilt == false and .state == "restored"
 untouched
 systemctl restart $KUBELET
 untouched
-nothing_left
+[ -z "$(masks)" ] || fail "a mask is left: $(masks)"
 guard_unit_stop
