@@ -79,8 +79,8 @@ const fn case(name: &'static str, words: &'static str, start: Start) -> Case {
 /// The first restore has the points of the conflict probe, which reads every namespace of the machine: those of all others
 /// that run at the same time.
 const UPGRADE: &str =
-    "upgrade --foreground --yes --settle 0s --wait 5s --conflict-probe off -- RELOAD";
-const ROLLBACK: &str = "upgrade --foreground --yes --settle 0s --wait 1s --conflict-probe off --rollback RELOAD -- REMOVAL";
+    "upgrade --foreground --yes --watch 0s --nic-wait 5s --conflict-probe off -- RELOAD";
+const ROLLBACK: &str = "upgrade --foreground --yes --watch 0s --nic-wait 1s --conflict-probe off --rollback RELOAD -- REMOVAL";
 
 /// The exit code of a run that finds a pause in force.
 const PAUSE: &[i32] = &[0, 4];

@@ -166,7 +166,7 @@ impl<'n> Stage<'n> {
     /// A person brings the former driver back, and restores; returns what went wrong.
     pub fn repair_by_hand(&self) -> Option<String> {
         tool::run(&mut self.machine.exec(&self.reload().to_string_lossy()));
-        let run = self.run("restore --wait 5s", None);
+        let run = self.run("restore --nic-wait 5s", None);
         (run.code != Some(0)).then_some(run.transcript)
     }
 

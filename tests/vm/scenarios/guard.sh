@@ -39,9 +39,10 @@ for round in $(seq "$ROUNDS"); do
     one_more
     jq -e '.exit == 0 and .phases[0].name == "loss" and all(.pods[]; .lost != null and .answered != null)' "$(last_record)" >/dev/null ||
         fail "the record: $(jq -c . "$(last_record)")"
-    # The pause between losses of which each is a new one.
+    # The pause between losses of which each is a new one. Only the last records are kept.
     guard_stop
-    rm "$STATE/guard.json"
+    rm -r "$STATE/guard.json" "$STATE/windows"
+    DONE=0
     guard_start
 done
 
