@@ -70,10 +70,7 @@ impl<'a> WaitLimit<'a> {
     }
 
     /// Waits until `ready` or the limit; returns whether it is ready. Without a limit `ready` is called once.
-    pub(super) fn wait(
-        self,
-        mut ready: impl FnMut() -> Result<bool, Error>,
-    ) -> Result<bool, Error> {
+    fn wait(self, mut ready: impl FnMut() -> Result<bool, Error>) -> Result<bool, Error> {
         if self.limits.wait.is_zero() {
             return ready();
         }
