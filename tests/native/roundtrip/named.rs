@@ -62,8 +62,12 @@ impl Named {
                             && explains(lost, &problem.object)
                 });
                 // A filter that sends packets to a link is bytes, with the index of the former link in them.
-                let is_moved =
-                    self.has_other_index() && problem.message.contains("has another ifindex now");
+                let words = [
+                    "has another ifindex now",
+                    "what is no link of the namespace",
+                ];
+                let mut words = words.iter().filter(|_| self.has_other_index());
+                let is_moved = words.any(|words| problem.message.contains(words));
                 problem.is_error() && !is_named && !is_young && !is_moved
             });
             complaints.extend(problems.map(|it| format!("{}: {it:?}", run.line)));
@@ -127,6 +131,8 @@ fn comes_with_carrier(line: &str) -> bool {
         "anycast",
         " 80200001 ",
         "ways of IPv6",
+        // By it the kernel makes a link-local address.
+        "/stable_secret: ",
     ];
     let is_local = line.contains("routes of IPv6.") && line.contains(" of local");
     is_local || words.iter().any(|word| line.contains(word))
@@ -159,7 +165,11 @@ fn is_of_address(prefix: &str, line: &str) -> bool {
 
 fn is_left(problem: &ReportedProblem, line: &str) -> bool {
     match problem.code.as_str() {
-        "ifindex-differs" => return line.contains(".ifindex:"),
+        "ifindex-differs" => {
+            // A filter that stayed sends packets to the former index.
+            let is_filter = line.contains("traffic.filters of ") && line.contains("\"to_dev\":");
+            return line.contains(".ifindex:") || is_filter;
+        }
         // It is up: with that come its routes, packets that went another way, and the carrier of a bridge of which it is a port.
         "drift" => {
             let parts = [
