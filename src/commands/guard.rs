@@ -56,7 +56,7 @@ fn carry_out(args: &GuardArgs, context: &mut Context) -> Result<u8, Refusal> {
     if args.once {
         let looked = look_once(args, LookInput::default(), context)?;
         return Ok(match exit(&looked) {
-            // Nobody looks again.
+            // No other look follows.
             0 if looked.is_lost => Exit::Failed as u8,
             code => code,
         });

@@ -23,7 +23,7 @@ pub(super) fn read(
     if !bridge_ports(links).is_empty() {
         vlans_in(whole(socket, ports::list())?, links, unsupported);
         unsupported.extend(options(links));
-    } else if pairs(links).is_empty() && !links.iter().any(Link::has_forwarding) {
+    } else if all_ports(links).is_empty() && !links.iter().any(Link::has_forwarding) {
         return Ok(());
     }
     let groups = match socket.dump(ports::list_groups()) {
@@ -248,11 +248,7 @@ fn bridge_ports(links: &[Link]) -> BTreeSet<u32> {
     ports_of(links, Link::can_be_uplink)
 }
 
-/// The ports of bridges that are ends of pairs. What somebody added to them is read, to be named: a restore does not bring it back.
-fn pairs(links: &[Link]) -> BTreeSet<u32> {
-    ports_of(links, Link::is_pair)
-}
-
+/// These, and the ports that are ends of pairs: the entries of the latter are read to be named in a snapshot, and no restore adds them.
 fn all_ports(links: &[Link]) -> BTreeSet<u32> {
     ports_of(links, |link| link.can_be_uplink() || link.is_pair())
 }

@@ -44,7 +44,7 @@ impl Drop for Guard {
 
 /// The interval between two attempts to take the lock.
 pub(super) const PAUSE: Duration = Duration::from_millis(50);
-/// So long it is waited for in any case: `netfix guard` holds it for a moment to write down what it knows.
+/// Every command waits this long for the lock: `netfix guard` takes it for a moment to write its record.
 pub(super) const MOMENT: Duration = Duration::from_millis(300);
 
 /// Takes the lock, or waits for it up to the limit. Polling needs no signal handler and no thread to end the wait.

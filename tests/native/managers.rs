@@ -50,6 +50,31 @@ fn start_networkd(machine: &Machine) {
     );
 }
 
+/// A machine with the node's pods and networkd, and a snapshot of it.
+fn saved_beside_networkd<'a>(node: &'a Node, pods: &[Pod<'a>]) -> Machine {
+    let machine = machine_with(node, pods);
+    start_networkd(&machine);
+    netfix(node, &machine, "snapshot --runtime none").exits(0);
+    machine
+}
+
+/// Loses and reloads the NIC beside a networkd that is stopped; returns its process.
+fn lose_beside_stopped(node: &Node, machine: &Machine) -> u32 {
+    let networkd = networkd(machine);
+    assert!(machine.signal(networkd, Signal::SIGSTOP), "no signal");
+    node.lose_and_reload();
+    networkd
+}
+
+/// networkd gave the NIC its address, not netfix.
+fn assert_networkd_went_first(run: &Run) {
+    assert!(
+        !run.out.contains("10.88.0.2/16"),
+        "networkd did not go first\n{}",
+        run.transcript()
+    );
+}
+
 fn is_configured(machine: &Machine, device: &str) -> bool {
     let list = ["list", "--no-legend", "--no-pager", device];
     tool::run(machine.exec("networkctl").args(list)).contains(" configured")
@@ -121,20 +146,14 @@ fn networkd_configures_the_nic_first_and_what_it_does_not_know_is_named() {
     start_networkd(&machine);
     node.ns.ip("addr add 172.30.0.2/24 dev eth0");
     netfix(&node, &machine, "snapshot --runtime none").exits(0);
-    let networkd = networkd(&machine);
-    assert!(machine.signal(networkd, Signal::SIGSTOP), "no signal");
-    node.lose_and_reload();
+    let networkd = lose_beside_stopped(&node, &machine);
     let run = restore_beside(&node, &machine, networkd, || ());
     let run = run
         .exits(0)
         .stderr_has(&["waiting up to 20 s for systemd-networkd to bring back eth0"])
         .warnings(&[("managed-link", "")])
         .names("managed-link", "", &["172.30.0.2/24", "systemd-networkd"]);
-    assert!(
-        !run.out.contains("10.88.0.2/16"),
-        "networkd did not go first\n{}",
-        run.transcript()
-    );
+    assert_networkd_went_first(&run);
     let addresses = node.ns.ip("-4 -o addr show dev eth0");
     for address in ["10.88.0.2/16", "172.30.0.2/24"] {
         assert_eq!(addresses.matches(address).count(), 1, "{addresses}");
@@ -149,21 +168,13 @@ fn owners_go_first_also_where_netfix_has_a_mount_namespace_of_its_own() {
     let node = Node::without_addresses();
     let pods = node.simple_pods(1);
     let before = pods[0].capture();
-    let machine = machine_with(&node, &pods);
-    start_networkd(&machine);
-    netfix(&node, &machine, "snapshot --runtime none").exits(0);
-    let networkd = networkd(&machine);
-    assert!(machine.signal(networkd, Signal::SIGSTOP), "no signal");
-    node.lose_and_reload();
+    let machine = saved_beside_networkd(&node, &pods);
+    let networkd = lose_beside_stopped(&node, &machine);
     let wrapper = ["unshare", "--mount"];
     let run = wrapped_beside(&node, &machine, networkd, &wrapper, || ())
         .exits(0)
         .warnings(&[]);
-    assert!(
-        !run.out.contains("10.88.0.2/16"),
-        "networkd did not go first\n{}",
-        run.transcript()
-    );
+    assert_networkd_went_first(&run);
     before.assert_same(&pods[0].capture(), pods[0].name());
 }
 
@@ -173,9 +184,7 @@ fn the_time_of_an_owner_begins_with_the_carrier_of_the_nic() {
     let node = Node::without_addresses();
     let pods = node.simple_pods(1);
     let before = pods[0].capture();
-    let machine = machine_with(&node, &pods);
-    start_networkd(&machine);
-    netfix(&node, &machine, "snapshot --runtime none").exits(0);
+    let machine = saved_beside_networkd(&node, &pods);
     node.lose();
     let state_dir = node.state_dir();
     let words = "restore --runtime none -v --nic-wait 60s --manager-wait 3s";
@@ -189,11 +198,7 @@ fn the_time_of_an_owner_begins_with_the_carrier_of_the_nic() {
         restore.join().expect("netfix ends")
     });
     let run = run.exits(0).warnings(&[]);
-    assert!(
-        !run.out.contains("10.88.0.2/16"),
-        "networkd did not go first\n{}",
-        run.transcript()
-    );
+    assert_networkd_went_first(&run);
     assert!(is_configured(&machine, "eth0"));
     before.assert_same(&pods[0].capture(), pods[0].name());
 }
@@ -204,12 +209,8 @@ fn an_owner_that_drops_an_address_during_a_restore_brings_it_back_itself() {
     let node = Node::without_addresses();
     let pods = node.simple_pods(1);
     let before = pods[0].capture();
-    let machine = machine_with(&node, &pods);
-    start_networkd(&machine);
-    netfix(&node, &machine, "snapshot --runtime none").exits(0);
-    let networkd = networkd(&machine);
-    assert!(machine.signal(networkd, Signal::SIGSTOP), "no signal");
-    node.lose_and_reload();
+    let machine = saved_beside_networkd(&node, &pods);
+    let networkd = lose_beside_stopped(&node, &machine);
     node.ns.ip("link set eth0 up");
     node.ns.ip("addr add 10.88.0.2/16 broadcast + dev eth0");
     node.ns
@@ -229,11 +230,7 @@ fn an_owner_that_drops_an_address_during_a_restore_brings_it_back_itself() {
         .exits(0)
         .warnings(&[])
         .stderr_has(&["waiting up to 20 s for systemd-networkd to bring back eth0"]);
-    assert!(
-        !run.out.contains("10.88.0.2/16"),
-        "networkd did not go first\n{}",
-        run.transcript()
-    );
+    assert_networkd_went_first(&run);
     let addresses = node.ns.ip("-4 -o addr show dev eth0");
     assert_eq!(addresses.matches("10.88.0.2/16").count(), 1, "{addresses}");
     before.assert_same(&pods[0].capture(), pods[0].name());
