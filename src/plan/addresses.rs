@@ -203,6 +203,8 @@ fn link_local(lost: &[Address], modes: &HashMap<IfName, i64>, now: &NetState, pl
         };
         let makes_it = address.is_of_mode(Some(mode).into());
         let is_possible = makes_it || address.is_of_secret();
+        // The kernel makes it with carrier, and before or behind others.
+        plan.is_unsettled |= is_possible && link.flags.up && !link.flags.carrier;
         if !is_ready || !is_possible {
             continue;
         }
