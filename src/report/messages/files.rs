@@ -121,7 +121,7 @@ sentences! {
             the pod",
         MembershipStays => "uses autojoin, which netfix cannot restore: the kernel would reject the address on a recreated link",
         HeldDown => "is held down (protodown). After a restore the carrier of its NIC can raise it for up to a second, until netfix \
-            takes it down again: its IPv6 addresses can be usable from then on, and it can have one more, link-local, \
+            takes it down again: its IPv6 addresses and routes can be in use from then on, and it can have one more address, link-local, \
             and lose neighbours that are not permanent. If it has carrier now, it has that and its link-local address again when the \
             carrier of its NIC changes",
         PairNotRecorded { what } => "has entries that are not recorded ({what}): it is one end of a pair, which stays when a NIC is lost. \
@@ -209,10 +209,10 @@ sentences! {
         Lost { what, generation } => "{what}{held}. Run `netfix restore`" (held = held(*generation)),
         HostLost { what, generation } => "{what} on the host{held}. Run `netfix restore`; if the present state is right, \
             run `netfix snapshot --accept host`" (held = held(*generation)),
-        Drift { more: 0, pod } => "a restore would do this: see `netfix diff{pod}`. If the present state is right, run \
-            `netfix snapshot`" (pod = or_nothing(" ", pod.as_ref())),
-        Drift { more, pod } => "a restore would do this and {steps}: see `netfix diff{pod}`. If the present state is \
-            right, run `netfix snapshot`" (steps = count(*more, "more step"), pod = or_nothing(" ", pod.as_ref())),
+        Drift { more: 0, pod } => "`netfix restore` would do this (`netfix diff{pod}` shows it). If the present state is \
+            right, run `netfix snapshot`" (pod = or_nothing(" ", pod.as_ref())),
+        Drift { more, pod } => "`netfix restore` would do this and {steps} (`netfix diff{pod}` shows them). If the present \
+            state is right, run `netfix snapshot`" (steps = count(*more, "more step"), pod = or_nothing(" ", pod.as_ref())),
         Unrecorded { more: 0 } => "is in no checkpoint: a loss of the NIC would take it. Run `netfix snapshot`",
         Unrecorded { more } => "is in no checkpoint, like {objects}: a loss of the NIC would take them. Run `netfix snapshot`"
             (objects = count(*more, "more object")),
