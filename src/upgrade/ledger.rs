@@ -32,6 +32,8 @@ use crate::window::session::damaged::mend;
 const COMMAND: &str = "upgrade";
 /// The command of a window after a loss that no COMMAND caused.
 pub(crate) const GUARD: &str = "guard";
+/// So many of the pods that are not restored are named in the log. The report has all.
+const NAMED: usize = 30;
 
 /// The record and log of a window, its problems, and the signals that interrupt a phase.
 pub(crate) struct Ledger {
@@ -228,12 +230,16 @@ impl Ledger {
             };
             self.session.log(&Event::Unrestored { pods, unit });
         }
-        for pod in restored.broken() {
+        for pod in restored.broken().take(NAMED) {
             self.session.log(&Event::UnrestoredPod {
                 title: pod.pod.info.title(),
                 state: pod.state.into(),
                 is_bare: pod.after.as_ref().is_none_or(Vec::is_empty),
             });
+        }
+        if pods > NAMED {
+            let pods = pods - NAMED;
+            self.session.log(&Event::MoreUnrestored { pods });
         }
         pods > 0
     }

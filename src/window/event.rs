@@ -102,6 +102,10 @@ pub(crate) enum Event {
         state: State,
         is_bare: bool,
     },
+    /// So many more.
+    MoreUnrestored {
+        pods: usize,
+    },
     Verifying,
     Verified(Reached),
     /// Every pod, host link and gateway.

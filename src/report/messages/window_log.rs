@@ -61,6 +61,7 @@ sentences! {
             pod without an address at once; otherwise the pod stays Running without network:",
         UnrestoredPod { title, state, is_bare: true } => "  pod {title}: {state}, no address",
         UnrestoredPod { title, state, is_bare: false } => "  pod {title}: {state}",
+        MoreUnrestored { pods } => "  and {pods} more (`netfix report -v` lists all)",
         Verifying => "probing gateways",
         Verified(reached) => "{words}" (words = gateways(reached)),
         LookingAgain => "observing every pod, host link and gateway again",

@@ -5,7 +5,7 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
-use super::scene::{KUBELET, LOSING, Scene, of_pods, phases};
+use super::scene::{KUBELET, LOSING, Scene, of_pods, phases, quick};
 use crate::common::Node;
 use crate::common::background::wait_until;
 
@@ -41,6 +41,27 @@ fn kubelet_runs_again_and_each_lost_pod_is_reported() {
     scene.load_driver();
     scene.netfix("restore").exits(0);
     scene.assert_networks();
+}
+
+#[test]
+fn of_many_pods_that_are_not_restored_the_log_names_the_first_and_the_report_all() {
+    const PODS: usize = 33;
+    let node = Node::new();
+    let names: Vec<String> = (0..PODS).map(|at| format!("pod{at}")).collect();
+    let pods = names.iter().map(|name| quick(node.pod(name)).simple());
+    let scene = Scene::with_pods(&node, pods.collect());
+    let options = format!("{NEVER} --no-rehearsal");
+    let run = scene.upgrade(&options, &lose(&scene)).exits(5);
+    let lines = run.err.lines().filter(|line| line.contains("  pod "));
+    assert_eq!(lines.count(), 30, "{}", run.transcript());
+    run.stderr_has(&[
+        "33 pods not restored:",
+        "  and 3 more (`netfix report -v` lists all)",
+    ]);
+    let report = scene.netfix("report -v").exits(0);
+    for pod in &scene.pods {
+        assert!(report.out.contains(pod.name()), "{}", report.transcript());
+    }
 }
 
 #[test]
