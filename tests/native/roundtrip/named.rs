@@ -88,8 +88,9 @@ impl Named {
 fn explains(problem: &ReportedProblem, line: &str) -> bool {
     if problem.code == "address-conflict" {
         let address = problem.object.split(' ').next().unwrap_or_default();
-        // Without it packets may go another way.
-        return is_of_address(address, line) || line.contains("ways of ");
+        // Without it packets may go another way, and the lifetimes of others are those of their route.
+        let is_route = line.contains("outes of IPv6") && is_of_network(address, line);
+        return is_of_address(address, line) || is_route || line.contains("ways of ");
     }
     let mut words = problem.object.split(' ');
     if words.next() == Some("address") {
@@ -104,7 +105,9 @@ fn explains(problem: &ReportedProblem, line: &str) -> bool {
     };
     match words[..] {
         ["is", "held", "down", ..] => {
-            line.contains(dev) && (comes_with_carrier(line) || is_passing_neighbour(line))
+            let is_its = comes_with_carrier(line) || is_passing_neighbour(line);
+            // With its route, what went by another link can go by this one.
+            line.contains(dev) && is_its || line.contains("ways of IPv6.ff02::")
         }
         ["has", "filter", ..] => {
             let pref = behind("pref").unwrap_or_default();
@@ -161,6 +164,16 @@ fn is_of_address(prefix: &str, line: &str) -> bool {
         names.push(format!("\"33:33:{a:02x}:{b:02x}:{c:02x}:{d:02x}\""));
     }
     names.iter().any(|name| line.contains(name))
+}
+
+/// Its network of 64 bits, as ip(8) and `/proc/net/ipv6_route` have it.
+fn is_of_network(address: &str, line: &str) -> bool {
+    const HOST: u128 = u64::MAX as u128;
+    address.parse::<Ipv6Addr>().is_ok_and(|ip| {
+        let network = u128::from(ip) & !HOST;
+        let prefix = format!("IPv6.{}/64 ", Ipv6Addr::from(network));
+        line.contains(&prefix) || line.contains(&format!("{network:032x} 40 "))
+    })
 }
 
 fn is_left(problem: &ReportedProblem, line: &str) -> bool {

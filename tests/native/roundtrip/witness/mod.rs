@@ -21,6 +21,7 @@ pub(super) struct Witness(Value);
 
 impl Witness {
     pub fn of_pod(pod: &Pod<'_>, node: &Node) -> Self {
+        forget_sources(&pod.ns);
         Self::settled(|| {
             let parents = ask::names_by_index(&node.ns);
             Self::now(&pod.ns, &|link| ordinary::parent_by_name(link, &parents))
@@ -28,6 +29,7 @@ impl Witness {
     }
 
     pub fn of_node(node: &Node) -> Self {
+        forget_sources(&node.ns);
         Self::settled(|| Self::now(&node.ns, &ordinary::forget_indexes))
     }
 
@@ -117,6 +119,14 @@ impl Witness {
             }
             std::thread::sleep(Duration::from_millis(200));
         }
+    }
+}
+
+/// A nexthop object keeps the source address of its creation until an address of the namespace changes. It may be chosen by
+/// another scope than that of its routes, which is used ever after: only that one is a state.
+fn forget_sources(ns: &Namespace) {
+    for verb in ["add", "del"] {
+        ns.ip(&format!("addr {verb} 127.99.99.99/32 dev lo"));
     }
 }
 
