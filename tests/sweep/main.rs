@@ -63,7 +63,10 @@ impl Case {
 }
 
 const fn case(name: &'static str, words: &'static str, start: Start) -> Case {
-    let networks = matches!(start, Start::Loss | Start::TakenIndex | Start::Upgrade(_));
+    let networks = matches!(
+        start,
+        Start::Loss | Start::Unplanned | Start::TakenIndex | Start::Upgrade(_)
+    );
     Case {
         name,
         words,
@@ -85,7 +88,9 @@ const ROLLBACK: &str = "upgrade --foreground --yes --watch 0s --nic-wait 1s --co
 /// The exit code of a run that finds a pause in force.
 const PAUSE: &[i32] = &[0, 4];
 
-const CASES: [Case; 10] = [
+const GUARD: &str = "guard --once --watch 0s --backoff 0s --nic-wait 5s --conflict-probe off";
+
+const CASES: [Case; 11] = [
     case("snapshot, the first", "snapshot", Start::Nothing),
     case(
         "snapshot that replaces and removes",
@@ -101,6 +106,7 @@ const CASES: [Case; 10] = [
             Start::TakenIndex,
         )
     },
+    case("guard", GUARD, Start::Unplanned),
     Case {
         again: PAUSE,
         ..case("pause", "pause", Start::Running(PACKAGES))

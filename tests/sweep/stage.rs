@@ -25,7 +25,9 @@ pub enum Start {
     Older,
     /// Good checkpoints, and a reloaded NIC.
     Loss,
-    /// The same, and in the second pod another link occupies the index of the lost one.
+    /// The same, with the same checkpoints each time, and no window.
+    Unplanned,
+    /// Good checkpoints and a reloaded NIC, and in the second pod another link occupies the index of the lost one.
     TakenIndex,
     /// kubelet runs, with its unit file in this directory.
     Running(&'static str),
@@ -40,7 +42,7 @@ impl Start {
     pub fn kubelet(self) -> Option<&'static str> {
         match self {
             Self::Running(folder) | Self::Paused(folder) | Self::Upgrade(folder) => Some(folder),
-            Self::Nothing | Self::Older | Self::Loss | Self::TakenIndex => None,
+            Self::Nothing | Self::Older | Self::Loss | Self::Unplanned | Self::TakenIndex => None,
         }
     }
 }
@@ -92,9 +94,9 @@ impl<'n> Stage<'n> {
             Start::Nothing | Start::Running(_) | Start::Paused(_) => {}
             Start::Older => stage.make_older(),
             Start::Loss | Start::TakenIndex => stage.must_run("snapshot"),
+            Start::Unplanned => stage.must_run_and_keep(),
             Start::Upgrade(_) => {
-                stage.must_run("snapshot");
-                copy(&node.state_dir(), &stage.kept());
+                stage.must_run_and_keep();
                 stage.write_reload();
             }
         }
@@ -104,6 +106,11 @@ impl<'n> Stage<'n> {
     fn must_run(&self, words: &str) {
         let run = self.run(words, None);
         assert_eq!(run.code, Some(0), "{}", run.transcript);
+    }
+
+    fn must_run_and_keep(&self) {
+        self.must_run("snapshot");
+        copy(&self.node.state_dir(), &self.kept());
     }
 
     fn make_older(&self) {
@@ -185,6 +192,11 @@ impl<'n> Stage<'n> {
                 self.must_run("pause");
             }
             Start::Loss => self.node.lose_and_reload(),
+            Start::Unplanned => {
+                self.forget();
+                copy(&self.kept(), &self.node.state_dir());
+                self.node.lose_and_reload();
+            }
             Start::TakenIndex => {
                 let ns = &self.pods[1].ns;
                 let _ = ns.try_ip(&format!("link del {TAKER}"));
