@@ -93,9 +93,7 @@ fn look_once(
         known: input.record,
     };
     let looked = look(request, context, &mut tell)?;
-    for problem in &looked.problems {
-        say(&problem.line(None));
-    }
+    looked.problems.iter().for_each(tell_problem);
     if let Some(upgraded) = &looked.upgraded {
         tell_end(upgraded, begin.elapsed());
     }

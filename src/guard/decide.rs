@@ -33,6 +33,8 @@ pub(crate) enum GuardDecision {
     LeftToWindow { command: String },
     /// These are not back.
     WaitsFor { missing: Vec<IfName> },
+    /// A pod could not be observed, or its record not be read: nothing says that it has its network.
+    Unsure,
     /// Only links are missing that somebody deleted.
     LeftDeleted,
     /// Restore.
@@ -121,11 +123,15 @@ pub(crate) fn decide(record: &GuardRecord, sight: &Sight, choice: Choice) -> Dec
     next.missing.clone_from(&missing);
     let has = |wanted: PodFate| fates.iter().any(|(_, fate)| *fate == wanted);
     let is_unfinished = sight.window.is_some();
+    let is_unsure = sight.is_unread || has(PodFate::Unknown);
     let decision = if has(PodFate::Ready) || judge.has_loose_port() || is_unfinished {
         let wanted = wanted(&judge, &fates, &deleted, waits, is_unfinished);
         next_turn(&mut next.pace, wanted, sight.now, choice)
     } else if has(PodFate::Waiting) {
         GuardDecision::WaitsFor { missing }
+    } else if is_unsure {
+        // What is there now is not known to be right.
+        GuardDecision::Unsure
     } else if !deleted.is_empty() {
         GuardDecision::LeftDeleted
     } else {
@@ -133,6 +139,7 @@ pub(crate) fn decide(record: &GuardRecord, sight: &Sight, choice: Choice) -> Dec
         GuardDecision::Well
     };
     next.is_waiting = decision != GuardDecision::Well || !next.missing.is_empty();
+    next.is_unsure = is_unsure;
     next.again_at = match decision {
         GuardDecision::Later { at, .. } => Some(at),
         _ => None,

@@ -10,6 +10,8 @@ use crate::model::window::{GuardPace, GuardRecord};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PodFate {
     Well,
+    /// It could not be observed.
+    Unknown,
     /// It was lost with the host's links under it, and those are back.
     Ready,
     /// They are not.
@@ -156,6 +158,9 @@ impl Judge<'_> {
 
     /// What became of a pod.
     pub(super) fn fate(&self, pod: &PodSight, deleted: &BTreeSet<IfName>) -> PodFate {
+        if pod.is_unknown {
+            return PodFate::Unknown;
+        }
         if !pod.is_lost {
             return PodFate::Well;
         }

@@ -11,8 +11,10 @@ use crate::guard::sight::{PodSight, Sight, WindowSight};
 use crate::inventory::{kubelets, node};
 use crate::kubelet::unit::UnitToPause;
 use crate::matching::Selection;
+use crate::model::problem::{Cause, InventoryCause, StoreCause};
 use crate::model::window::{GuardRecord, UnplannedEnd, WindowPod};
 use crate::model::{IfName, Problem};
+use crate::plan::PodVerdict;
 use crate::records::contest::CNI_CACHE;
 use crate::records::fallback::Fallback;
 use crate::records::matched::Matched;
@@ -73,6 +75,7 @@ pub(crate) fn look(
     let mut first = observe(&request, &known, &store)?;
     if !matches!(first.decided.decision, GuardDecision::Restore(_)) {
         tell(&mut first.decided);
+        problems.append(&mut first.unknown);
         keep(&store, &known, &first.decided.record);
         return Ok(LookResult {
             problems,
@@ -98,7 +101,10 @@ fn restore(
     let mut record = seen.decided.record.clone();
     let GuardDecision::Restore(wanted) = &seen.decided.decision else {
         let _ = guard.save_guard(&record);
-        return Ok(seen.decided.left());
+        return Ok(LookResult {
+            problems: seen.unknown,
+            ..seen.decided.left()
+        });
     };
     let mut problems = Vec::new();
     decide::begins(&mut record, clock::boottime());
@@ -121,6 +127,7 @@ fn restore(
     let record = match observe(&request, &record, &store) {
         Ok(mut after) => {
             tell(&mut after.decided);
+            problems.append(&mut after.unknown);
             after.decided.record
         }
         Err(refusal) => {
@@ -177,6 +184,8 @@ fn keep(store: &Store, known: &GuardRecord, record: &GuardRecord) {
 /// What was observed, and what follows.
 struct GuardObservation {
     decided: Decided,
+    /// Why pods could not be observed, or records not be read.
+    unknown: Vec<Problem>,
     sight: Sight,
     surveyed: Surveyed,
 }
@@ -198,20 +207,44 @@ fn observe(
     };
     let mut surveyed = prepare(&survey, store)?;
     let compared = compare(&mut surveyed, Depth::Creation)?;
+    let unread = surveyed.problems.iter().filter(|one| is_unread(one));
+    let mut unknown: Vec<Problem> = unread.cloned().collect();
     let recorded = surveyed.node_state.as_ref();
     let sight = Sight {
         now: clock::boottime(),
         boot: node::node_identity().boot_id,
         snapshot: recorded.map(|recorded| recorded.created.clone()),
         window: open_window(store)?,
+        is_unread: !unknown.is_empty(),
         links: facts::links(&surveyed, &compared),
         pods: facts::pods(&surveyed, &compared),
     };
+    let unobserved = compared.pods.iter().filter_map(|pod| match &pod.verdict {
+        PodVerdict::Unknown(problem) => Some(problem.clone()),
+        PodVerdict::InSync | PodVerdict::Drifted | PodVerdict::Lost(_) => None,
+    });
+    unknown.extend(unobserved);
     Ok(GuardObservation {
+        unknown,
         decided: decide::decide(known, &sight, request.choice),
         sight,
         surveyed,
     })
+}
+
+/// Whether a record could not be read or a namespace not be entered, which another look may do. A corrupt record stays so: `check`
+/// reports it.
+fn is_unread(problem: &Problem) -> bool {
+    match &*problem.cause {
+        Cause::Store(cause) => matches!(cause, StoreCause::CannotRead { .. }),
+        Cause::Inventory(cause) => matches!(
+            cause,
+            InventoryCause::CannotObserve { .. }
+                | InventoryCause::CannotOpenNetns { .. }
+                | InventoryCause::CannotEnterNetns { .. }
+        ),
+        _ => false,
+    }
 }
 
 fn open_window(store: &Store) -> Result<Option<WindowSight>, Refusal> {

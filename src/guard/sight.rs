@@ -17,6 +17,8 @@ pub(crate) struct Sight {
     pub snapshot: Option<String>,
     /// The open window.
     pub window: Option<WindowSight>,
+    /// Whether a record could not be read or a namespace not be entered: pods are missing here.
+    pub is_unread: bool,
     /// The host's links under pods, by their recorded names.
     pub links: LinkSights,
     pub pods: Vec<PodSight>,
@@ -64,6 +66,9 @@ pub(crate) struct PodSight {
     /// Whether it has lost its network or a part of it.
     #[serde(default)]
     pub is_lost: bool,
+    /// Whether it could not be observed.
+    #[serde(default)]
+    pub is_unknown: bool,
     /// Whether a bridge under it has lost its uplink.
     #[serde(default)]
     pub has_no_uplink: bool,

@@ -35,7 +35,7 @@ pub(crate) const STEP: &str = "--step";
 const QUIET: Duration = Duration::from_millis(300);
 /// A look takes place even where events do not end.
 const BURST: Duration = Duration::from_secs(5);
-/// After a look that failed, the next one follows after so long, then after twice that, up to the most.
+/// After a look that failed or could not observe every pod, the next one follows after so long, then after twice that, up to the most.
 const RETRY: Duration = Duration::from_secs(1);
 const MOST_RETRY: Duration = Duration::from_secs(300);
 
@@ -54,7 +54,7 @@ struct Watch {
     folder: OwnedFd,
     signals: UnixStream,
     input: LookInput,
-    /// The looks that failed in a row.
+    /// The looks in a row that failed, or could not observe every pod.
     failures: u32,
     /// When to look without an event.
     again: Option<Instant>,
@@ -104,21 +104,26 @@ impl Watch {
     fn look(&mut self) -> Result<bool, Error> {
         let (looked, is_over) = self.step()?;
         self.again = None;
-        if let Some(record) = looked {
+        let is_sure = looked.as_ref().is_some_and(|record| !record.is_unsure);
+        if is_sure {
             self.failures = 0;
+        } else {
+            self.failures += 1;
+        }
+        if let Some(record) = looked {
             if !record.is_waiting {
                 self.input.losses.clear();
             }
             let after = record.again_at.map(|at| at.saturating_sub(boottime()));
             self.again = after.map(|after| Instant::now() + Duration::from_millis(after));
             self.input.record = Some(record);
-        } else {
-            let pause = RETRY * 2_u32.saturating_pow(self.failures.min(16));
-            self.failures += 1;
-            self.again = Some(Instant::now() + pause.min(MOST_RETRY));
-            if let Some(record) = &mut self.input.record {
-                record.is_waiting = true;
-            }
+        } else if let Some(record) = &mut self.input.record {
+            record.is_waiting = true;
+        }
+        if !is_sure {
+            let pause = RETRY * 2_u32.saturating_pow(self.failures.min(16) - 1);
+            let retry = Instant::now() + pause.min(MOST_RETRY);
+            self.again = Some(self.again.map_or(retry, |again| again.min(retry)));
         }
         Ok(is_over)
     }

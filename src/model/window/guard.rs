@@ -29,6 +29,8 @@ pub struct GuardRecord {
     pub pace: GuardPace,
     /// Whether something is lost or left alone: then every event of a link matters.
     pub is_waiting: bool,
+    /// Whether a pod could not be observed: the next look follows without an event.
+    pub is_unsure: bool,
     /// Whether a pod has a device of the host inside: its return is the event of a new link.
     pub has_devices_inside: bool,
     /// When to look again without an event (`CLOCK_BOOTTIME`, milliseconds).

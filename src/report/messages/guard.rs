@@ -11,6 +11,7 @@ sentences! {
         Well => "watching: nothing under the pods is lost",
         LeftToWindow { command } => "the window of `netfix {command}` is open: nothing to do until it is closed",
         WaitsFor { missing } => "pods are lost: waiting for {missing}" (missing = or_devices(missing)),
+        Unsure => "could not observe everything: looking again",
         LeftDeleted => "pods are lost on links that were deleted: left alone",
         Restore(wanted) if wanted.resumes => "completing the restore of a guard that is gone{attempt}" (attempt = attempt(wanted)),
         Restore(wanted) => "restoring the pods on {lost}{attempt}" (lost = or_devices(&wanted.lost), attempt = attempt(wanted)),
