@@ -160,8 +160,8 @@ pub struct UpgradeArgs {
     pub max_lost: usize,
     /// Return once the window is open, and print its id; `netfix wait` waits for its end
     ///
-    /// The window runs as a systemd unit.
-    #[arg(long, conflicts_with_all = ["foreground", "dry_run"])]
+    /// The window runs as a systemd unit. With --dry-run: would it?
+    #[arg(long, conflicts_with = "foreground")]
     pub detach: bool,
     /// Run with `sh -c` first. If it succeeds, the upgrade is already done: exit code 0, no window
     #[arg(long, help_heading = EXPERT, hide_short_help = true, value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]

@@ -9,7 +9,7 @@ use crate::kubelet::unit::UnitToPause;
 use crate::model::problem::WindowCause;
 use crate::refusal::Refusal;
 use crate::report::{self, Exit};
-use crate::systemd;
+use crate::systemd::{self, Bus};
 use crate::upgrade::condition::already_done;
 use crate::upgrade::launch::{self, Launched};
 use crate::upgrade::request::{Accepts, RollbackRequest, UpgradeRequest};
@@ -42,6 +42,7 @@ fn carry_out(args: &UpgradeArgs, context: &mut Context) -> Result<Reply, Refusal
             answer(Exit::Done, vec![problem], None)
         }));
     }
+    let bus = bus_for_unit(args)?;
     if args.dry_run || !args.yes {
         if !args.dry_run {
             confirm::check_terminal()?;
@@ -56,29 +57,32 @@ fn carry_out(args: &UpgradeArgs, context: &mut Context) -> Result<Reply, Refusal
         }
         confirm::opening(&shown)?;
     }
+    let Some(bus) = bus else {
+        let upgraded = driver::drive(&request, context)?;
+        return Ok(Reply::Document(report::upgrade(upgraded)));
+    };
+    // The unit takes the lock. A lock that another command holds is reported here.
+    drop(context.store.lock("upgrade")?);
+    match launch::run(bus, &context.store, args.detach)? {
+        Launched::Ended(code) => Ok(Reply::Printed(code)),
+        Launched::Opened(window) => {
+            let extra = pause::window(Some(WindowStatus::new(*window, None)));
+            Ok(Reply::Document(answer(Exit::Done, Vec::new(), extra)))
+        }
+    }
+}
+
+/// The bus of the systemd that can run the window as a unit.
+fn bus_for_unit(args: &UpgradeArgs) -> Result<Option<Bus>, Refusal> {
     let bus = if args.foreground {
         None
     } else {
         bus::connect()?
     };
-    match bus {
-        // A unit runs in the machine's namespaces, which may not be those of this process.
-        Some(bus) if systemd::is_at_home() => {
-            // The unit takes the lock. A lock that another command holds is reported here.
-            drop(context.store.lock("upgrade")?);
-            match launch::run(bus, &context.store, args.detach)? {
-                Launched::Ended(code) => Ok(Reply::Printed(code)),
-                Launched::Opened(window) => {
-                    let extra = pause::window(Some(WindowStatus::new(*window, None)));
-                    Ok(Reply::Document(answer(Exit::Done, Vec::new(), extra)))
-                }
-            }
-        }
-        _ if args.detach => Err(WindowCause::NoUnit.error("upgrade --detach").into()),
-        _ => {
-            let upgraded = driver::drive(&request, context)?;
-            Ok(Reply::Document(report::upgrade(upgraded)))
-        }
+    // A unit runs in the machine's namespaces, which may not be those of this process.
+    match bus.filter(|_| systemd::is_at_home()) {
+        None if args.detach => Err(WindowCause::NoUnit.error("upgrade --detach").into()),
+        bus => Ok(bus),
     }
 }
 

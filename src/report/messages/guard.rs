@@ -8,7 +8,7 @@ use crate::model::text::{count, duration, join};
 
 sentences! {
     GuardDecision {
-        Well => "watching: nothing under the pods is lost",
+        Well => "watching: nothing of the last snapshot is lost",
         LeftToWindow { command } => "the window of `netfix {command}` is open: nothing to do until it is closed",
         WaitsFor { missing } => "pods are lost: waiting for {missing}" (missing = or_devices(missing)),
         Unsure => "could not observe everything: looking again",

@@ -250,3 +250,13 @@ fn programs_and_drivers_that_do_not_exist_refuse_the_window() {
         .exits(0);
     scene.assert_untouched(&kubelet);
 }
+
+#[test]
+fn a_window_that_cannot_run_as_a_unit_is_refused_in_its_dry_run_too() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    dry_run(&scene, "--detach").exits(0).errors(&[]);
+    let words = "upgrade --dry-run --detach --nic none -o json -- true";
+    let run = node.netfix(words).exits(4);
+    run.errors(&[("systemd-unreachable", "")]);
+}

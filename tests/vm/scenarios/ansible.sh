@@ -60,7 +60,7 @@ inventory() {
     jq --arg key "$SSH/key" --arg netfix "$NETFIX" '{all: {hosts: ., vars: {
         ansible_user: "root", ansible_ssh_private_key_file: $key, ansible_python_interpreter: "/usr/bin/python3",
         ansible_ssh_common_args: "-F none -o UserKnownHostsFile=/dev/null", ansible_remote_tmp: "/run/ansible",
-        netfix_executable: $netfix, netfix_control: $netfix, netfix_settle: "5s", netfix_serial: 1, netfix_wave_pause: 1}}}' <<<"$HOSTS" >"$WORK/inventory.json"
+        netfix_executable: $netfix, netfix_control: $netfix, netfix_settle: "5s", netfix_skip_refused: true, netfix_wave_pause: 1}}}' <<<"$HOSTS" >"$WORK/inventory.json"
 }
 
 # play CODE OPTION...: the playbook, from the gateway's side of the wire; its connections end with it.

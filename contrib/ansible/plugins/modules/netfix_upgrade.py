@@ -311,7 +311,7 @@ def latest_window(module):
 
 def check(module):
     """Would the window begin?"""
-    code, document = netfix(module, upgrade_words(module, ["--dry-run"]))
+    code, document = netfix(module, upgrade_words(module, ["--dry-run", "--detach"]))
     result = facts(code, document)
     result.update(
         changed=code == 0 and not result["already_done"] and module.params["phase"] != "check",
