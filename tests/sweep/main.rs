@@ -2,7 +2,7 @@
 //! of an undisturbed run, and lose nothing meanwhile. Needs root and a build with the feature `failpoints`.
 //!
 //! `cargo test --features failpoints --test sweep [-- WORD…]`: each point gets `kill` and one errno, the next point the next
-//! errno; of `upgrade`, which has the points of the others too, and of `pause` and `resume` every other point gets `kill`, the rest an
+//! errno; of `upgrade` and `guard`, which have the points of the others too, and of `pause` and `resume` every other point gets `kill`, the rest an
 //! errno. A word selects the commands whose names contain it, (`kill` or an errno) the faults of each point, or (a number) a
 //! point; `all`, also as `NETFIX_SWEEP=all`, gives each point all of them, but those of the slow commands. Those and variants of
 //! a command run only with it, or by name.
@@ -56,9 +56,9 @@ pub struct Case {
 }
 
 impl Case {
-    /// Whether most of its points are also those of `upgrade` or of the commands that that consists of.
+    /// Whether most of its points are also those of `restore`, of `upgrade` or of the commands that that consists of.
     fn shares_points(&self) -> bool {
-        self.start.kubelet().is_some()
+        self.start.kubelet().is_some() || self.start == Start::Unplanned
     }
 }
 

@@ -98,6 +98,7 @@ others >"$WORK/others"
 
 step "the wave: the connection is lost with the NIC, three nodes are left out"
 play 2 -vv
+printed 'left out, because their window would be refused: node2, node3, node4'
 printed 'node1: no connection'
 printed '^node1 .* failed=0'
 for n in 2 3 4; do printed "^node$n .* failed=1"; done
@@ -113,10 +114,9 @@ for n in 2 3 4; do
     [ -z "$(find "$WORK/state/node$n" -path '*windows*' -o -name window.json)" ] || fail "node$n has a record of a window"
 done
 
-step "the report has the nodes that were left out too"
+step "the report has the node of the wave"
 [ "$(verdict_of node1)" = well ] || fail "the verdict is $(verdict_of node1)"
 for n in 2 3 4; do
-    [ "$(verdict_of "node$n")" = none ] || fail "the verdict of node$n is $(verdict_of "node$n")"
-    grep -q "node$n" "$WORK/netfix-reports/fleet.html" || fail "the page lacks node$n, which was refused"
+    [ ! -e "$WORK/netfix-reports/node$n.json" ] || fail "node$n has a report"
 done
 grep -q "$(record -r .id)" "$WORK/netfix-reports/fleet.html" || fail "the page lacks the window of node1"
