@@ -29,6 +29,8 @@ pub(crate) struct Choice {
 pub(crate) enum GuardDecision {
     /// Nothing is lost.
     Well,
+    /// There is no snapshot of this boot.
+    NoSnapshot,
     /// A window is open.
     LeftToWindow { command: String },
     /// These are not back.
@@ -132,13 +134,17 @@ pub(crate) fn decide(record: &GuardRecord, sight: &Sight, choice: Choice) -> Dec
     } else if is_unsure {
         // What is there now is not known to be right.
         GuardDecision::Unsure
+    } else if sight.snapshot.is_none() && sight.pods.is_empty() {
+        GuardDecision::NoSnapshot
     } else if !deleted.is_empty() {
         GuardDecision::LeftDeleted
     } else {
         judge.settle(&mut next);
         GuardDecision::Well
     };
-    next.is_waiting = decision != GuardDecision::Well || !next.missing.is_empty();
+    // A new snapshot is an event.
+    let is_idle = matches!(decision, GuardDecision::Well | GuardDecision::NoSnapshot);
+    next.is_waiting = !is_idle || !next.missing.is_empty();
     next.is_unsure = is_unsure;
     next.again_at = match decision {
         GuardDecision::Later { at, .. } => Some(at),

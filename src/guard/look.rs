@@ -62,9 +62,6 @@ pub(crate) fn look(
     tell: &mut dyn FnMut(&mut Decided),
 ) -> Result<LookResult, Refusal> {
     let store = context.store.clone();
-    if !store.exists() {
-        return Ok(LookResult::default());
-    }
     let mut problems = Vec::new();
     let known = request.known.take();
     let known = known.unwrap_or_else(|| GuardRecord {
@@ -72,6 +69,11 @@ pub(crate) fn look(
         said: String::new(),
         ..load(&store, &mut problems)
     });
+    if !store.exists() {
+        let mut decided = decide::decide(&known, &unrecorded(), request.choice);
+        tell(&mut decided);
+        return Ok(decided.left());
+    }
     let mut first = observe(&request, &known, &store)?;
     if !matches!(first.decided.decision, GuardDecision::Restore(_)) {
         tell(&mut first.decided);
@@ -190,6 +192,15 @@ struct GuardObservation {
     surveyed: Surveyed,
 }
 
+/// Without a checkpoint there is nothing to look at.
+fn unrecorded() -> Sight {
+    Sight {
+        now: clock::boottime(),
+        boot: node::node_identity().boot_id,
+        ..Sight::default()
+    }
+}
+
 fn observe(
     request: &GuardRequest,
     known: &GuardRecord,
@@ -211,13 +222,12 @@ fn observe(
     let mut unknown: Vec<Problem> = unread.cloned().collect();
     let recorded = surveyed.node_state.as_ref();
     let sight = Sight {
-        now: clock::boottime(),
-        boot: node::node_identity().boot_id,
         snapshot: recorded.map(|recorded| recorded.created.clone()),
         window: open_window(store)?,
         is_unread: !unknown.is_empty(),
         links: facts::links(&surveyed, &compared),
         pods: facts::pods(&surveyed, &compared),
+        ..unrecorded()
     };
     let unobserved = compared.pods.iter().filter_map(|pod| match &pod.verdict {
         PodVerdict::Unknown(problem) => Some(problem.clone()),

@@ -9,6 +9,7 @@ use crate::model::text::{count, duration, join};
 sentences! {
     GuardDecision {
         Well => "watching: nothing of the last snapshot is lost",
+        NoSnapshot => "no snapshot of this boot to compare with. Run `netfix snapshot`",
         LeftToWindow { command } => "the window of `netfix {command}` is open: nothing to do until it is closed",
         WaitsFor { missing } => "pods are lost: waiting for {missing}" (missing = or_devices(missing)),
         Unsure => "could not observe everything: looking again",

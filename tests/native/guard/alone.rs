@@ -162,3 +162,15 @@ fn a_loss_that_repeats_is_given_up_until_a_person_restores() {
     once(&node, "").exits(0);
     pods[0].assert_same_as(&before);
 }
+
+#[test]
+fn without_a_snapshot_nothing_is_called_well() {
+    let node = Node::new();
+    let _pod = node.pod("web").simple();
+    let run = once(&node, "").exits(1);
+    run.stderr_has(&["no snapshot of this boot to compare with. Run `netfix snapshot`"]);
+    assert!(!node.state_dir().exists());
+    node.snapshot();
+    let run = once(&node, "").exits(0);
+    run.stderr_has(&["watching: nothing of the last snapshot is lost"]);
+}
