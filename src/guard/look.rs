@@ -70,7 +70,7 @@ pub(crate) fn look(
         ..load(&store, &mut problems)
     });
     if !store.exists() {
-        let mut decided = decide::decide(&known, &unrecorded(), request.choice);
+        let mut decided = decide::decide(&known, &empty_sight(), request.choice);
         tell(&mut decided);
         return Ok(decided.left());
     }
@@ -192,8 +192,8 @@ struct GuardObservation {
     surveyed: Surveyed,
 }
 
-/// Without a checkpoint there is nothing to look at.
-fn unrecorded() -> Sight {
+/// A sight of nothing, at this moment: all that there is without a checkpoint.
+fn empty_sight() -> Sight {
     Sight {
         now: clock::boottime(),
         boot: node::node_identity().boot_id,
@@ -227,7 +227,7 @@ fn observe(
         is_unread: !unknown.is_empty(),
         links: facts::links(&surveyed, &compared),
         pods: facts::pods(&surveyed, &compared),
-        ..unrecorded()
+        ..empty_sight()
     };
     let unobserved = compared.pods.iter().filter_map(|pod| match &pod.verdict {
         PodVerdict::Unknown(problem) => Some(problem.clone()),

@@ -181,10 +181,7 @@ impl<'n> Stage<'n> {
     pub fn prepare(&self) {
         match self.start {
             Start::Nothing => self.forget(),
-            Start::Older | Start::Upgrade(_) => {
-                self.forget();
-                copy(&self.kept(), &self.node.state_dir());
-            }
+            Start::Older | Start::Upgrade(_) => self.put_back(),
             Start::Running(_) => kubelet::let_run(self),
             // The last run has resumed it.
             Start::Paused(_) => {
@@ -193,8 +190,7 @@ impl<'n> Stage<'n> {
             }
             Start::Loss => self.node.lose_and_reload(),
             Start::Unplanned => {
-                self.forget();
-                copy(&self.kept(), &self.node.state_dir());
+                self.put_back();
                 self.node.lose_and_reload();
             }
             Start::TakenIndex => {
@@ -207,6 +203,12 @@ impl<'n> Stage<'n> {
                 ));
             }
         }
+    }
+
+    /// The initial state directory, and no window.
+    fn put_back(&self) {
+        self.forget();
+        copy(&self.kept(), &self.node.state_dir());
     }
 
     fn forget(&self) {
