@@ -353,6 +353,9 @@ fn a_learning_bridge_and_a_stale_neighbour_follow_the_pod() {
     gateway.ip("link add br0 type bridge");
     gateway.ip("addr flush dev up0");
     gateway.ip("link set up0 master br0");
+    // Where no port has carrier the kernel forgets the neighbours of the bridge.
+    gateway.ip("link add port0 up master br0 type veth peer name end0");
+    gateway.ip("link set end0 up");
     gateway.ip("link set br0 up");
     gateway.ip(&format!("addr add {GATEWAY4}/16 dev br0"));
     // The pod's MAC is sent from the other port.
