@@ -90,10 +90,7 @@ fn finish_with_carrier(pods: &mut [&mut PodJob], host: &Host, links: &HostLinks)
             pod.reopen(AwaitedEvent::Carrier);
         }
         batch::visit(pods, None, |pod| {
-            let worked = round::observe(pod, host, links)
-                .and_then(|()| round::work(pod, host, links, Permit::Rehearsal));
-            pod.close();
-            worked
+            round::resume(pod, host, links, Permit::Rehearsal)
         });
         thread::sleep(PAUSE);
     }

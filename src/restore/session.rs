@@ -325,10 +325,7 @@ fn finish(
             pod.reopen(event);
         }
         batch::visit(pods, None, |pod| {
-            let worked = round::observe(pod, host.host, links)
-                .and_then(|()| round::work(pod, host.host, links, host.permit));
-            pod.close();
-            worked
+            round::resume(pod, host.host, links, host.permit)
         });
         let mut all = pods.iter();
         let waits = host.waits(event) || all.any(|pod| pod.waits(event));

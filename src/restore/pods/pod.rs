@@ -212,7 +212,7 @@ impl PodJob {
     }
 
     /// Nothing more is done in it, whatever is left.
-    pub(in crate::restore) fn close(&mut self) {
+    pub(super) fn close(&mut self) {
         self.state = match mem::replace(&mut self.state, PodState::Waiting) {
             PodState::Working(view) => PodState::Done(view),
             other => other,

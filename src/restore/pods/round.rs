@@ -65,6 +65,25 @@ pub(in crate::restore) fn work(
     Ok(())
 }
 
+/// Works on a pod for which something may have come, in rounds while they change what is missing: the kernel makes an address with
+/// carrier, which may then be in the wrong place.
+pub(in crate::restore) fn resume(
+    pod: &mut PodJob,
+    host: &Host,
+    links: &HostLinks,
+    permit: Permit<'_>,
+) -> Result<(), Error> {
+    const ROUNDS: usize = 4;
+    let mut worked = observe(pod, host, links);
+    let mut rounds = 0;
+    while worked.is_ok() && pod.is_open() && rounds < ROUNDS {
+        worked = work(pod, host, links, permit);
+        rounds += 1;
+    }
+    pod.close();
+    worked
+}
+
 /// Plans what is missing after links were created. In a pod that has no other links these have nothing yet, and the rest is taken
 /// to be as recorded: whether it is, the next observation shows.
 fn observe_created(pod: &mut PodJob, host: &Host, links: &HostLinks) -> Result<(), Error> {
@@ -81,11 +100,7 @@ fn observe_created(pod: &mut PodJob, host: &Host, links: &HostLinks) -> Result<(
 }
 
 /// Observes as far as its record needs it, and plans.
-pub(in crate::restore) fn observe(
-    pod: &mut PodJob,
-    host: &Host,
-    links: &HostLinks,
-) -> Result<(), Error> {
+fn observe(pod: &mut PodJob, host: &Host, links: &HostLinks) -> Result<(), Error> {
     let state = links_inside(pod, host)?;
     complete(pod, state, links)
 }
