@@ -9,6 +9,7 @@ use ipnet::IpNet;
 
 use super::addresses::Identity;
 use crate::model::net::address::in_adding_order;
+use crate::model::net::route::own::{self, OwnRoutes};
 use crate::model::{Address, IfName, NetState, Route};
 use crate::plan::{NetlinkStep, OrderedObject, Rewrite};
 
@@ -50,7 +51,7 @@ pub(super) fn of_addresses(recorded: &[Address], now: &NetState) -> BTreeMap<IfN
         let link = OnLink::new(recorded, present);
         let gone = link.to_delete();
         if !gone.is_empty() {
-            steps.insert(dev.clone(), link.rewrite(&gone, &now.routes));
+            steps.insert(dev.clone(), link.rewrite(&gone, now));
         }
     }
     steps
@@ -223,7 +224,7 @@ impl<'a> OnLink<'a> {
 
     /// The step that deletes these addresses, and adds them and what is missing in order, with the routes that the kernel
     /// deletes with them: those with such a source, and all IPv4 routes with the last IPv4 address.
-    fn rewrite(&self, gone: &[&Address], routes: &[Route]) -> Rewritten {
+    fn rewrite(&self, gone: &[&Address], now: &NetState) -> Rewritten {
         let deleted = identities(gone.iter().copied());
         let present = self.present.iter().map(|now| now.identity());
         let stays: HashSet<Identity> = present.filter(|id| !deleted.contains(id)).collect();
@@ -235,7 +236,7 @@ impl<'a> OnLink<'a> {
             .iter()
             .filter(|now| !self.known.contains(&now.identity()));
         let added: Vec<&Address> = missing.chain(surplus).copied().collect();
-        let routes = self.routes_gone_with(gone, routes);
+        let routes = self.routes_gone_with(gone, now);
         let address = |one: &&Address| OrderedObject::Address((*one).clone());
         let again = added.iter().map(address);
         let step = Rewrite {
@@ -250,14 +251,17 @@ impl<'a> OnLink<'a> {
         }
     }
 
-    /// The routes that the kernel deletes with these addresses, in the order in which it accepts them.
-    fn routes_gone_with(&self, gone: &[&Address], routes: &[Route]) -> Vec<Route> {
+    /// The routes that the kernel deletes with these addresses and does not make with them, in the order in which it accepts them.
+    /// What it made for an address that was promoted, and is secondary again, goes for good.
+    fn routes_gone_with(&self, gone: &[&Address], now: &NetState) -> Vec<Route> {
         let count = |all: &[&Address]| all.iter().filter(|one| one.local.is_ipv4()).count();
         let takes_all = count(gone) == count(self.present);
         let dev = &gone[0].dev;
         let sources: HashSet<IpAddr> = gone.iter().map(|one| one.local).collect();
-        let mut routes: Vec<Route> = routes
-            .iter()
+        let devices = own::devices(&now.links);
+        let made = OwnRoutes::new(now, &devices);
+        let others = now.routes.iter().filter(|route| !made.has(route));
+        let mut routes: Vec<Route> = others
             .filter(|route| {
                 let source = route.source();
                 source.is_some_and(|source| sources.contains(&source))
