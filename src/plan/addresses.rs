@@ -6,11 +6,11 @@ use std::net::IpAddr;
 use super::link::ipv6::{self, ADDR_GEN_MODE, DISABLE_IPV6, NO_ADDRESS, STABLE_PRIVACY};
 use super::order::{self, Rewritten};
 use super::snapshot_quality;
-use crate::model::net::address::{Maker, in_adding_order};
+use crate::model::net::address::{Maker, NODAD, in_adding_order};
 use crate::model::net::route::Position;
 use crate::model::problem::PlanCause;
 use crate::model::{Address, IfName, Indexed, Neighbour, NetState, Route};
-use crate::plan::{Change, NetlinkStep, Observed, OrderedObject, Plan, Rewrite, Step};
+use crate::plan::{Change, NetlinkStep, Observed, Plan, Step};
 
 /// The steps for addresses and neighbours of the links for which `name_now` returns the present name.
 ///
@@ -49,10 +49,7 @@ pub(crate) fn steps(
             (Maker::Kernel, _) if is_requested => recorded.push(address),
             (Maker::Kernel, Some(now)) if now.without_local && !address.without_local => {
                 // The kernel makes it anew.
-                plan.push(NetlinkStep::Rewrite(Box::new(Rewrite {
-                    gone: vec![OrderedObject::Address(now.clone())],
-                    added: Vec::new(),
-                })));
+                plan.push(NetlinkStep::Rewrite(Box::new(order::to_make_anew(now))));
                 lost.push(address);
             }
             (Maker::Kernel, None) => {
@@ -72,8 +69,10 @@ pub(crate) fn steps(
         }
     }
     link_local(&lost, &modes(wanted, name_now), observed.state, plan);
-    superfluous.extend(own_addresses(&recorded, &present, observed.state, plan));
-    neighbours(wanted, observed.state, name_now, plan);
+    let now = observed.state;
+    let idle = still_without_carrier(wanted, now, name_now);
+    superfluous.extend(own_addresses(&recorded, &present, &idle, now, plan));
+    neighbours(wanted, now, name_now, plan);
     superfluous
 }
 
@@ -104,17 +103,40 @@ fn to_request(wanted: &NetState) -> HashSet<&IfName> {
     let several = link_local
         .map(|one| &one.dev)
         .filter(|dev| !seen.insert(*dev));
-    let links = wanted.links.iter();
-    let without_carrier = links.filter(|link| link.flags.up && !link.flags.carrier);
-    several
-        .chain(without_carrier.map(|link| &link.name))
-        .collect()
+    several.chain(wanted.without_carrier()).collect()
+}
+
+/// The links that had no carrier and have none.
+fn still_without_carrier(
+    wanted: &NetState,
+    now: &NetState,
+    name_now: &impl Fn(&IfName) -> Option<IfName>,
+) -> HashSet<IfName> {
+    let without_now: HashSet<&IfName> = now.without_carrier().collect();
+    let then = wanted.without_carrier().filter_map(name_now);
+    then.filter(|dev| without_now.contains(dev)).collect()
+}
+
+/// Adds an address. One that was usable on a link that is still without carrier is so at once: duplicate address detection would not
+/// even begin.
+fn added(address: &Address, is_idle: bool) -> Vec<NetlinkStep> {
+    let add = NetlinkStep::AddAddress;
+    if !is_idle || address.local.is_ipv4() || address.is_unusable() {
+        return vec![add(address.clone())];
+    }
+    let usable = Address {
+        flags: address.flags | NODAD,
+        ..address.clone()
+    };
+    let change = (usable != *address).then(|| NetlinkStep::ChangeAddress(address.clone()));
+    [add(usable)].into_iter().chain(change).collect()
 }
 
 /// The steps for the addresses that were added by hand or by a program, in the order in which to add them.
 fn own_addresses(
     recorded: &[Address],
     present: &Present<'_>,
+    idle: &HashSet<IfName>,
     now: &NetState,
     plan: &mut Plan,
 ) -> Vec<Route> {
@@ -131,7 +153,7 @@ fn own_addresses(
         }
         match present.get(&(&address.dev, address.identity())).copied() {
             None => {
-                plan.push(NetlinkStep::AddAddress(address.clone()));
+                plan.extend(added(address, idle.contains(&address.dev)));
                 // Where the kernel keeps the membership, no step helps.
                 let kept = address.is_joined_group();
                 plan.problems

@@ -69,10 +69,7 @@ pub(super) fn around_secret(
     let (before, behind) = beside(secret, &secret.dev, now)?;
     let known = identities(earlier);
     if behind.iter().any(|one| known.contains(&one.identity())) {
-        return Some(Rewrite {
-            gone: vec![OrderedObject::Address(secret.clone())],
-            added: Vec::new(),
-        });
+        return Some(to_make_anew(secret));
     }
     let known = identities(later.iter().copied());
     if !before.iter().any(|one| known.contains(&one.identity())) {
@@ -93,6 +90,14 @@ pub(super) fn around_secret(
         gone: again.clone(),
         added: again,
     })
+}
+
+/// What deletes an address that the kernel makes.
+pub(super) fn to_make_anew(address: &Address) -> Rewrite {
+    Rewrite {
+        gone: vec![OrderedObject::Address(address.clone())],
+        added: Vec::new(),
+    }
 }
 
 /// The addresses of a link and a scope that were added before this one and behind it.

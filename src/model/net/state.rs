@@ -1,6 +1,6 @@
 //! The whole network state of one namespace.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -98,13 +98,24 @@ impl NetState {
         unsupported.shrink_to_fit();
     }
 
-    /// The state without the phases of duplicate address detection, which pass.
+    /// The state without the phases of duplicate address detection, which pass, but on a link without carrier: there it does not
+    /// begin.
     #[must_use]
     pub fn lasting(mut self) -> Self {
+        let waiting: HashSet<IfName> = self.without_carrier().cloned().collect();
         for address in &mut self.addresses {
-            address.flags &= !PASSING_FLAGS;
+            if !address.is_in_detection() || !waiting.contains(&address.dev) {
+                address.flags &= !PASSING_FLAGS;
+            }
         }
         self
+    }
+
+    /// The links that are up and have no carrier.
+    pub(crate) fn without_carrier(&self) -> impl Iterator<Item = &IfName> {
+        let links = self.links.iter();
+        let links = links.filter(|link| link.flags.up && !link.flags.carrier);
+        links.map(|link| &link.name)
     }
 
     /// The state without remaining lifetimes of addresses, and without what programs do: whether an address has a lifetime stays.
