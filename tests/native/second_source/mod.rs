@@ -25,7 +25,11 @@ struct Subject<'n> {
 impl<'n> Subject<'n> {
     /// A pod with one interface of each network: eth0, net1, net2.
     fn new(node: &'n Node, name: &str, networks: &[&Network<'n>]) -> Self {
-        let pod = node.pod(name);
+        Self::of(node, node.pod(name), networks)
+    }
+
+    /// The same with a pod that has no interface yet.
+    fn of(node: &'n Node, pod: Pod<'n>, networks: &[&Network<'n>]) -> Self {
         let names = ["eth0", "net1", "net2"];
         let attached = networks
             .iter()
@@ -43,15 +47,13 @@ impl<'n> Subject<'n> {
 
     /// A pod with one macvlan and fixed addresses.
     fn plain(node: &'n Node, name: &str, addresses: &[&str]) -> Self {
-        Self::new(
-            node,
-            name,
-            &[&Network::new(
-                node,
-                "lab",
-                &[macvlan(&static_ipam(addresses))],
-            )],
-        )
+        Self::plain_of(node, node.pod(name), addresses)
+    }
+
+    /// The same with a pod that has no interface yet.
+    fn plain_of(node: &'n Node, pod: Pod<'n>, addresses: &[&str]) -> Self {
+        let network = Network::new(node, "lab", &[macvlan(&static_ipam(addresses))]);
+        Self::of(node, pod, &[&network])
     }
 
     /// The differences except those that such a source cannot avoid: the ifindex, the queue length, and settings that

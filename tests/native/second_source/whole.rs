@@ -49,19 +49,7 @@ fn pods_are_restored_from_libcnis_cache_alone() {
 fn duplicate_address_detection_runs_as_for_any_new_interface() {
     let node = Node::new();
     let pod = node.pod_with_dad("web");
-    let network = Network::new(
-        &node,
-        "lab",
-        &[macvlan(&static_ipam(&["10.88.2.10/16", "fd88::2:10/64"]))],
-    );
-    let attached = vec![network.attach(&pod, "eth0")];
-    let before = pod.capture();
-    let it = Subject {
-        node: &node,
-        pod,
-        attached,
-        before,
-    };
+    let it = Subject::plain_of(&node, pod, &["10.88.2.10/16", "fd88::2:10/64"]);
     node.lose_and_reload();
     let run = restore(&node).exits(0);
     it.assert_back(&run);
@@ -73,20 +61,8 @@ fn ipv6_is_enabled_for_a_pod_whose_runtime_disabled_it() {
     let pod = node.pod("web");
     pod.ns.set_sysctl("ipv6/conf/all/disable_ipv6", "1");
     pod.ns.set_sysctl("ipv6/conf/default/disable_ipv6", "1");
-    let network = Network::new(
-        &node,
-        "lab",
-        &[macvlan(&static_ipam(&["10.88.2.10/16", "fd88::2:10/64"]))],
-    );
-    let attached = vec![network.attach(&pod, "eth0")];
-    let before = pod.capture();
-    assert_eq!(pod.ns.sysctl("ipv6/conf/eth0/disable_ipv6"), "0");
-    let it = Subject {
-        node: &node,
-        pod,
-        attached,
-        before,
-    };
+    let it = Subject::plain_of(&node, pod, &["10.88.2.10/16", "fd88::2:10/64"]);
+    assert_eq!(it.pod.ns.sysctl("ipv6/conf/eth0/disable_ipv6"), "0");
     node.lose_and_reload();
     let run = restore(&node).exits(0);
     it.assert_back(&run);

@@ -364,17 +364,26 @@ fn while_pods_are_watched_a_signal_ends_the_watch_and_the_result_shows_it() {
     );
 }
 
+/// A scene whose kubelet is such a service.
+fn with_kubelet<'n>(node: &'n Node, service: &str) -> Scene<'n> {
+    let scene = Scene::without_kubelet(node);
+    let machine = &scene.machine;
+    machine.put(
+        &format!("{PACKAGES}/{KUBELET}"),
+        &format!("[Service]\n{service}\n"),
+    );
+    machine.systemctl("daemon-reload").expect("a reload");
+    machine.systemctl("start kubelet.service").expect("a start");
+    scene
+}
+
 #[test]
 fn a_signal_while_kubelet_stops_prevents_command() {
     let node = Node::new();
-    let scene = Scene::without_kubelet(&node);
-    let slow = "[Service]\nExecStart=/bin/sleep infinity\nExecStop=/bin/sleep 1\n";
-    scene.machine.put(&format!("{PACKAGES}/{KUBELET}"), slow);
-    scene.machine.systemctl("daemon-reload").expect("a reload");
-    scene
-        .machine
-        .systemctl("start kubelet.service")
-        .expect("a start");
+    let scene = with_kubelet(
+        &node,
+        "ExecStart=/bin/sleep infinity\nExecStop=/bin/sleep 1",
+    );
     let marker = scene.path("ran");
     let upgrade = scene.start_upgrade("-o json", &format!("touch {}", marker.display()));
     scene.wait_for_phase("pause");
@@ -420,14 +429,10 @@ fn a_signal_during_the_snapshot_stops_the_window() {
 #[test]
 fn a_signal_while_kubelet_starts_does_not_interrupt_the_start() {
     let node = Node::new();
-    let scene = Scene::without_kubelet(&node);
-    let slow = "[Service]\nExecStartPre=/bin/sleep 1\nExecStart=/bin/sleep infinity\n";
-    scene.machine.put(&format!("{PACKAGES}/{KUBELET}"), slow);
-    scene.machine.systemctl("daemon-reload").expect("a reload");
-    scene
-        .machine
-        .systemctl("start kubelet.service")
-        .expect("a start");
+    let scene = with_kubelet(
+        &node,
+        "ExecStartPre=/bin/sleep 1\nExecStart=/bin/sleep infinity",
+    );
     let upgrade = scene.start_upgrade("-o json", &scene.reload());
     scene.wait_for_phase("resume");
     upgrade.signal(SIGTERM);
