@@ -165,8 +165,9 @@ pub(crate) fn lacks_link_local(link: &Link, state: &Indexed<'_>) -> bool {
     let has_one = addresses.any(|one| one.maker == Maker::Kernel && one.is_of_mode(mode));
     let master = link.master.as_ref().map(|name| state.link(name));
     let decides = master.is_none_or(|master| master.is_some_and(Link::takes_ports));
-    // Without carrier no link has one yet.
-    link.flags.up && link.flags.carrier && decides && !has_one
+    // Without carrier no link has one yet. One that is held down has carrier for a moment only.
+    let has_carrier = link.flags.carrier && !link.protodown;
+    link.flags.up && has_carrier && decides && !has_one
 }
 
 /// The steps that take a link up.

@@ -248,6 +248,8 @@ impl Kernel {
     fn gives_carrier(&self, link: &Link) -> bool {
         let has = |link: &Link| link.flags.up && link.flags.carrier;
         match (&link.kind, &link.parent) {
+            // For a moment at most.
+            _ if link.protodown => false,
             (LinkKind::Bond(_), _) => {
                 let mut links = self.state.links.iter();
                 links.any(|port| port.master.as_ref() == Some(&link.name) && has(port))
