@@ -134,7 +134,7 @@ fn a_second_netfix_reports_the_lock_holder_at_once() {
                 "",
                 &[&format!("pid {}", holder.pid()), "restore"],
             );
-        assert!(begin.elapsed() < Duration::from_secs(10), "{words} waited");
+        assert!(begin.elapsed() < Duration::from_secs(2), "{words} waited");
         assert_eq!(run.err.lines().count(), 1, "{}", run.transcript());
         let status = node.netfix_alone("status -o json").json();
         let start = since(status["status"]["lock"].as_str().expect("a holder"));
@@ -215,7 +215,7 @@ fn the_lock_wait_times_out() {
     let run = node.netfix("snapshot --lock-wait 700ms").exits(4);
     let took = begin.elapsed();
     assert!(
-        took >= Duration::from_millis(700) && took < Duration::from_secs(20),
+        took >= Duration::from_millis(700) && took < Duration::from_secs(5),
         "{took:?}"
     );
     let who = format!("pid {} ", holder.pid());
@@ -251,7 +251,7 @@ fn an_interrupt_ends_the_wait_at_once() {
         waiting.signal(Signal::SIGINT);
         let status = waiting.finish();
         assert!(
-            begin.elapsed() < Duration::from_secs(20),
+            begin.elapsed() < Duration::from_secs(1),
             "{words}: it continued to wait"
         );
         let is_interrupted = status.signal() == Some(Signal::SIGINT as i32);

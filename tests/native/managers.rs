@@ -133,7 +133,7 @@ fn a_bus_that_hangs_costs_little_time_and_is_reported() {
         "",
         &["D-Bus"],
     );
-    assert!(took < Duration::from_secs(20), "it took {took:?}");
+    assert!(took < Duration::from_secs(8), "it took {took:?}");
     before.assert_same(&pods[0].capture(), pods[0].name());
 }
 
