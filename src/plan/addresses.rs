@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use super::link::ipv6::{self, ADDR_GEN_MODE, DISABLE_IPV6, NO_ADDRESS, STABLE_PRIVACY};
 use super::order::{self, Rewritten};
 use super::snapshot_quality;
-use crate::model::net::address::{Maker, NODAD, in_adding_order};
+use crate::model::net::address::{Maker, in_adding_order};
 use crate::model::net::route::Position;
 use crate::model::problem::PlanCause;
 use crate::model::{Address, IfName, Indexed, Neighbour, NetState, Route};
@@ -120,16 +120,12 @@ fn still_without_carrier(
 /// Adds an address. One that was usable on a link that is still without carrier is so at once: duplicate address detection would not
 /// even begin.
 fn added(address: &Address, is_idle: bool) -> Vec<NetlinkStep> {
-    let add = NetlinkStep::AddAddress;
-    if !is_idle || address.local.is_ipv4() || address.is_unusable() {
-        return vec![add(address.clone())];
+    use NetlinkStep::{AddAddress, ChangeAddress};
+    let is_at_once = is_idle && !address.is_unusable();
+    match address.without_detection().filter(|_| is_at_once) {
+        Some(first) => vec![AddAddress(first), ChangeAddress(address.clone())],
+        None => vec![AddAddress(address.clone())],
     }
-    let usable = Address {
-        flags: address.flags | NODAD,
-        ..address.clone()
-    };
-    let change = (usable != *address).then(|| NetlinkStep::ChangeAddress(address.clone()));
-    [add(usable)].into_iter().chain(change).collect()
 }
 
 /// The steps for the addresses that were added by hand or by a program, in the order in which to add them.

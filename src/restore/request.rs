@@ -4,7 +4,7 @@ use crate::kernel::address::neighbour;
 use crate::kernel::link::ports;
 use crate::kernel::route::{nexthop, rule};
 use crate::kernel::{Errno, Request, address, link, route, sriov, traffic};
-use crate::model::net::address::{DADFAILED, NODAD, TENTATIVE};
+use crate::model::net::address::{DADFAILED, TENTATIVE};
 use crate::model::net::route::Position;
 use crate::model::{Address, IfName};
 use crate::plan::{Change, NetlinkStep, OrderedObject, Rewrite};
@@ -111,17 +111,10 @@ fn added_again(index: u32, address: &Address, was_there: bool) -> Vec<Request> {
 
 /// An address that is usable at once: without duplicate address detection.
 fn usable(index: u32, address: &Address) -> Vec<Request> {
-    if address.local.is_ipv4() || address.flags & NODAD != 0 {
-        return vec![address::add(index, address)];
+    match address.without_detection() {
+        Some(first) => vec![address::add(index, &first), address::change(index, address)],
+        None => vec![address::add(index, address)],
     }
-    let at_once = Address {
-        flags: address.flags | NODAD,
-        ..address.clone()
-    };
-    vec![
-        address::add(index, &at_once),
-        address::change(index, address),
-    ]
 }
 
 fn set_link(

@@ -297,6 +297,15 @@ impl Address {
         self.flags &= !SECONDARY;
     }
 
+    /// The address as it is added first to be usable at once; `None` if the kernel adds it without duplicate address detection
+    /// anyway.
+    pub(crate) fn without_detection(&self) -> Option<Self> {
+        (self.local.is_ipv6() && self.flags & NODAD == 0).then(|| Self {
+            flags: self.flags | NODAD,
+            ..self.clone()
+        })
+    }
+
     /// Whether duplicate address detection is under way.
     pub(crate) fn is_in_detection(&self) -> bool {
         self.flags & (TENTATIVE | DADFAILED) == TENTATIVE

@@ -74,12 +74,8 @@ pub(in crate::restore) fn resume(
     permit: Permit<'_>,
 ) -> Result<(), Error> {
     const ROUNDS: usize = 4;
-    let mut worked = observe(pod, host, links);
-    let mut rounds = 0;
-    while worked.is_ok() && pod.is_open() && rounds < ROUNDS {
-        worked = work(pod, host, links, permit);
-        rounds += 1;
-    }
+    let worked = observe(pod, host, links)
+        .and_then(|()| (0..ROUNDS).try_for_each(|_| work(pod, host, links, permit)));
     pod.close();
     worked
 }
