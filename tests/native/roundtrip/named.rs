@@ -195,7 +195,11 @@ fn is_left(problem: &ReportedProblem, line: &str) -> bool {
         }
         "surplus" if problem.object.starts_with("address ") => {
             let address = problem.object.split(' ').nth(1).unwrap_or_default();
-            if line.starts_with('+') && is_of_address(address, line) {
+            let dev = problem.object.rsplit(' ').next().unwrap_or_default();
+            // The kernel makes its connected route with it.
+            let is_route =
+                line.contains(dev) && is_of_network(address.trim_end_matches("/64"), line);
+            if line.starts_with('+') && (is_of_address(address, line) || is_route) {
                 return true;
             }
         }
