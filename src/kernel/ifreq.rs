@@ -67,14 +67,24 @@ pub fn lost<'a>(socket: &Socket, links: &'a [Link]) -> Result<Option<&'a Link>, 
 fn is_lost(socket: &Socket, link: &Link) -> Result<bool, Errno> {
     // SAFETY: `ifr_ifindex`, padded to the size of the union.
     let index = unsafe { ioctl(socket, libc::SIOCGIFINDEX, &link.name, [0_u32; 6]) };
-    // SAFETY: `ifr_flags`, likewise.
-    let flags = || unsafe { ioctl(socket, libc::SIOCGIFFLAGS, &link.name, [0_u16; 12]) };
-    match index.and_then(|[index, ..]| Ok((index, flags()?[0]))) {
+    match index.and_then(|[index, ..]| Ok((index, flags(socket, &link.name)?))) {
         Ok((index, flags)) => {
-            let is_up = i32::from(flags) & libc::IFF_UP != 0;
+            let is_up = flags & libc::IFF_UP != 0;
             Ok(index != link.index || (link.flags.up && !is_up))
         }
         Err(Errno::ENODEV) => Ok(true),
         Err(error) => Err(error),
     }
+}
+
+/// Whether the link is up and the kernel has declared it operational.
+pub(super) fn is_running(socket: &impl AsFd, link: &IfName) -> bool {
+    flags(socket, link).is_ok_and(|flags| flags & libc::IFF_RUNNING != 0)
+}
+
+#[allow(unsafe_code)]
+fn flags(socket: &impl AsFd, link: &IfName) -> Result<libc::c_int, Errno> {
+    // SAFETY: `ifr_flags`, padded to the size of the union.
+    let [flags, ..] = unsafe { ioctl(socket, libc::SIOCGIFFLAGS, link, [0_u16; 12]) }?;
+    Ok(flags.into())
 }

@@ -45,8 +45,9 @@ impl FromStr for ProbeRate {
 pub struct AddressProxy {
     /// The host's link on which it answered.
     pub link: IfName,
-    /// The MAC in its answers.
-    pub mac: Mac,
+    /// The MAC in its answers; `None`: that of the link which has the address, as a switch with ARP suppression answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mac: Option<Mac>,
     /// The addresses for which it answered, of one family.
     pub addresses: Vec<IpAddr>,
     /// Whether it answered for every address of the family that was probed on the link, and for more than one: then it answers

@@ -2,6 +2,7 @@
 # track: probes for an address when it sees a probe for it, as a switch that tracks its hosts
 # track-local: the same, but its solicitations have its link-local address as their source
 # answer: answers a probe, for ADDRESS or for every address, as a router with proxy ARP
+# suppress: answers a probe, as answer does, with the MAC of the asker, as a switch does that suppresses ARP
 # claim: probes for an address when it sees a probe for it, and announces it then, as a machine that wants it
 # return: sends broadcasts and multicasts back to where they came from, as a loop does
 import socket, struct, sys
@@ -12,9 +13,9 @@ LOCAL = socket.inet_pton(socket.AF_INET6, "fe80::88:fe")
 ALL_PROTOCOLS, OUTGOING = 3, 4
 
 
-def arp(destination, operation, sender, receiver, target):
+def arp(destination, operation, sender, receiver, target, mac=MAC):
     body = struct.pack("!HHBBH", 1, 0x0800, 6, 4, operation)
-    return destination + MAC + b"\x08\x06" + body + MAC + sender + receiver + target
+    return destination + MAC + b"\x08\x06" + body + mac + sender + receiver + target
 
 
 def checksum(data):
@@ -37,8 +38,8 @@ def solicitation(source, target):
     return icmp(source, group, struct.pack("!BBHI", 135, 0, 0, 0) + target + option)
 
 
-def advertisement(target):
-    return icmp(target, NODES, struct.pack("!BBHI", 136, 0, 0, 0x20000000) + target + bytes([2, 1]) + MAC)
+def advertisement(target, mac=MAC):
+    return icmp(target, NODES, struct.pack("!BBHI", 136, 0, 0, 0x20000000) + target + bytes([2, 1]) + mac)
 
 
 def reaction(mode, frame):
@@ -48,13 +49,15 @@ def reaction(mode, frame):
     if kind == b"\x08\x06" and frame[20:22] == b"\0\1" and frame[28:32] == b"\0" * 4:
         target, asker, nobody = frame[38:42], frame[22:28], b"\0" * 4
         probe = arp(ALL, 1, nobody, b"\0" * 6, target)
-        if mode == "answer":
-            return [arp(asker, 2, target, asker, nobody)] if is_wanted(socket.AF_INET, target) else []
+        if mode in ("answer", "suppress"):
+            mac = MAC if mode == "answer" else asker
+            return [arp(asker, 2, target, asker, nobody, mac)] if is_wanted(socket.AF_INET, target) else []
         return [probe, arp(ALL, 1, target, b"\0" * 6, target)] if mode == "claim" else [probe]
     if kind == b"\x86\xdd" and frame[20] == 58 and frame[54] == 135 and not any(frame[22:38]):
         target = frame[62:78]
-        if mode == "answer":
-            return [advertisement(target)] if is_wanted(socket.AF_INET6, target) else []
+        if mode in ("answer", "suppress"):
+            mac = MAC if mode == "answer" else frame[6:12]
+            return [advertisement(target, mac)] if is_wanted(socket.AF_INET6, target) else []
         probe = solicitation(LOCAL if mode == "track-local" else b"\0" * 16, target)
         return [probe, advertisement(target)] if mode == "claim" else [probe]
     return []

@@ -2,6 +2,7 @@
 //! gateway, what a pod has is what ip(8) shows.
 
 use std::net::UdpSocket;
+use std::process::Command;
 use std::time::Duration;
 
 use crate::common::background::{Background, tcpdump, wait_until};
@@ -430,4 +431,94 @@ fn every_address_is_announced_twice() {
         let pause = (time_of(sent[1]) - time_of(sent[0])).rem_euclid(86400.0);
         assert!((0.9..5.0).contains(&pause), "{what}\n{text}");
     }
+}
+
+/// A machine behind the gateway's link with this MAC and this address.
+fn machine(node: &Node, name: &str, mac: &str, address: &str) -> Namespace {
+    let other = Namespace::new(&format!("{}{name}", node.ns.name()));
+    node.gateway.ip(&format!(
+        "link add {name} link up0 address {mac} type macvlan mode private"
+    ));
+    node.gateway
+        .ip(&format!("link set {name} netns {}", other.name()));
+    other.ip(&format!("addr add {address} dev {name} nodad"));
+    other.ip(&format!("link set {name} up"));
+    other
+}
+
+#[test]
+fn another_machine_with_the_mac_of_the_pod_has_its_address() {
+    let node = Node::new();
+    let [first, second, third] = [1, 2, 3].map(|at| node.pod(&format!("p{at}")).simple());
+    let address6 = second.address6();
+    second.ip(&format!("addr add {address6}/64 dev eth0 nodad"));
+    node.snapshot();
+    node.lose_and_reload();
+    let address = first.address();
+    let copy = machine(&node, "copy", &first.mac(), &format!("{address}/16"));
+    let copy6 = machine(&node, "copy6", &second.mac(), &format!("{address6}/64"));
+    let run = node.netfix_json("restore").exits(5);
+    let run = run.errors(&[(CONFLICT, first.name()), (CONFLICT, second.name())]);
+    let run = run.names(CONFLICT, first.name(), &[&address, &first.mac(), "eth0"]);
+    assert!(!has(&first, &address), "{}", run.transcript());
+    assert!(!has(&second, &address6) && has(&second, &second.address()));
+    assert!(has(&third, &third.address()), "{}", run.transcript());
+    copy.ip("link del copy");
+    copy6.ip("link del copy6");
+    node.restore();
+    assert!(has(&first, &address) && has(&second, &address6));
+}
+
+#[test]
+fn a_virtual_router_address_that_moved_stays_with_the_peer() {
+    const MAC: &str = "00:00:5e:00:01:33";
+    let node = Node::new();
+    let pods = node.simple_pods(1);
+    node.ns.ip(&format!(
+        "link add link eth0 name vrrp.51 address {MAC} type macvlan mode private"
+    ));
+    node.ns.ip("link set vrrp.51 up");
+    node.ns.ip("addr add 10.88.5.1/32 dev vrrp.51");
+    node.snapshot();
+    node.lose_and_reload();
+    let _peer = machine(&node, "peer", MAC, "10.88.5.1/32");
+    let run = node.netfix_json("restore").exits(0);
+    let run = run.names(CONFLICT, "", &["10.88.5.1", MAC, "has moved"]);
+    let state = node.ns.ip("addr show dev vrrp.51");
+    assert!(!state.contains("10.88.5.1"), "{state}");
+    assert!(has(&pods[0], &pods[0].address()), "{}", run.transcript());
+}
+
+/// Gives the wire its carrier when the pod has its link and the restore has waited for carrier: then its probes wait.
+fn late_carrier(node: &Node, pod: &Pod<'_>) -> Background {
+    let (gateway, pod) = (node.gateway.name(), pod.ns.name());
+    let script = format!(
+        "until ip -n {pod} link show eth0; do sleep 0.05; done; sleep 2.3; ip -n {gateway} link set up0 up"
+    );
+    let mut shell = Command::new("sh");
+    Background::start(shell.args(["-c", &script]), node.temp().join("carrier"))
+}
+
+#[test]
+fn a_link_that_is_not_ready_yet_is_waited_for_and_probed() {
+    let node = Node::new();
+    let pods = contested(&node);
+    let [first, second] = [&pods[0], &pods[1]];
+    node.gateway.ip("link set up0 down");
+    let _carrier = late_carrier(&node, first);
+    let run = node.netfix_json("restore").exits(5);
+    let run = run.errors(&[(CONFLICT, first.name())]);
+    assert!(!has(first, &first.address()), "{}", run.transcript());
+    assert!(has(second, &second.address()), "{}", run.transcript());
+    assert!(!run.transcript().contains("without a probe"));
+}
+
+#[test]
+fn without_carrier_an_address_is_added_without_a_probe_after_a_moment() {
+    let node = Node::new();
+    let pods = contested(&node);
+    node.gateway.ip("link set up0 down");
+    let run = node.netfix_json("restore").exits(0);
+    assert!(run.transcript().contains("without a probe"));
+    assert!(pods.iter().all(|pod| has(pod, &pod.address())));
 }

@@ -127,6 +127,49 @@ fn a_network_that_answered_before_the_loss_has_no_address_of_a_pod() {
     run.names(CONFLICT, pods[0].name(), &[&address, GATEWAY_MAC]);
 }
 
+/// The MAC of a virtual router.
+const VIRTUAL_MAC: &str = "00:00:5e:00:01:33";
+
+#[test]
+fn a_network_that_answered_with_the_macs_of_the_pods_has_no_address_of_a_pod() {
+    let node = Node::new();
+    let (pods, before) = pods(&node);
+    let router = node.pod("router");
+    router.macvlan("mode bridge", &format!("address {VIRTUAL_MAC}"));
+    router.up_with_address();
+    let _switch = switch(&node, &["suppress"]);
+    let run = upgrade(&node).exits(5);
+    let unreachable = ("gateway-unreachable", router.name());
+    let run = run.errors(&[(CONFLICT, router.name()), unreachable]);
+    let run = run.names(CONFLICT, router.name(), &[VIRTUAL_MAC]);
+    let told = run.coded(CONFLICT);
+    let is_told = |one: &ReportedProblem| {
+        one.severity == "info" && one.message.contains("the MAC of their own links")
+    };
+    let of_network = told.iter().filter(|one| is_told(one));
+    assert_eq!(of_network.count(), 2, "{}", run.transcript());
+    assert_same(&pods, &before);
+
+    node.lose_and_reload();
+    let run = node.netfix_json("restore").exits(5);
+    run.errors(&[(CONFLICT, router.name())]);
+    assert_same(&pods, &before);
+}
+
+#[test]
+fn a_network_that_answers_with_the_macs_of_the_pods_since_the_loss_is_named() {
+    let node = Node::new();
+    let (pods, before) = pods(&node);
+    node.snapshot();
+    node.lose_and_reload();
+    let _switch = switch(&node, &["suppress"]);
+    let run = node.netfix_json("restore").exits(1);
+    let words = [&pods[1].mac(), "ARP suppression", "--conflict-probe off"];
+    run.names(CONFLICT, pods[1].name(), &words);
+    node.netfix("restore --conflict-probe off").exits(0);
+    assert_same(&pods, &before);
+}
+
 #[test]
 fn an_answer_for_one_address_explains_no_answer_for_another() {
     let node = Node::new();

@@ -14,8 +14,9 @@ use nix::sys::socket::{
 use nix::{setsockopt_impl, sockopt_impl};
 
 use crate::fault::{point, retry_interrupted};
+use crate::kernel::ifreq;
 use crate::kernel::wire::icmp::wait;
-use crate::model::Mac;
+use crate::model::{IfName, Mac};
 
 sockopt_impl!(
     /// Drops what a classic BPF program does not accept (`socket(7)`).
@@ -132,6 +133,11 @@ impl FrameListener {
             mr_address: address,
         };
         Ok(setsockopt(&self.0.0, AddMembership, &membership)?)
+    }
+
+    /// Whether the link sends frames to the wire: without carrier the kernel drops them.
+    pub fn is_running(&self, link: &IfName) -> bool {
+        ifreq::is_running(&self.0.0, link)
     }
 
     /// The next frame before that moment, with the index of the link that received it; `None` when there was none.

@@ -18,6 +18,11 @@ impl Mac {
         self.0[0] & 1 != 0
     }
 
+    /// Whether it is the MAC of a virtual router, which each of its machines has (RFC 9568, section 7.3).
+    pub(crate) fn is_of_virtual_router(self) -> bool {
+        matches!(self.0, [0, 0, 0x5e, 0, 1 | 2, _])
+    }
+
     /// The address, if `bytes` has the length of an Ethernet address; an InfiniBand address has 20 bytes.
     pub(crate) fn from_slice(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().ok().map(Self)

@@ -131,6 +131,9 @@ sentences! {
         DcbManaged { what } => "has data center bridging ({what}): lldpad configures it again after a reload",
         NetworkAnswers { mac, addresses } => "{mac} answers for all {addresses} addresses that netfix probed: the network \
             answers for other machines (proxy ARP). After the reload netfix ignores its answers",
+        SameMacAnswers { addresses } => "the network answers for {addresses}, in use on this node, with the MAC of their own links \
+            (ARP suppression), or another machine has the same address and MAC. After the reload netfix ignores these answers, but not \
+            for the MAC of a virtual router" (addresses = and(addresses)),
         AnotherAnswers { mac, addresses } => "{mac} answers for {addresses}, in use on this node: another machine with the \
             same address, or a network that answers for others (proxy ARP). After the reload netfix ignores these answers"
             (addresses = and(addresses)),

@@ -45,6 +45,12 @@ sentences! {
             receive nothing",
         Surplus => "is not in the checkpoint; left unchanged",
         IsUp => "link state differs: it is up, and was down in the checkpoint; left unchanged",
+        MadeWithOtherMac { now, then } => "another program made it again, with MAC {now}; the checkpoint has {then}. netfix leaves the \
+            new MAC: other machines may use it",
+        MadeWithOtherData => "another program made it again, with other data (such as the VNI or the local address) than in the \
+            checkpoint. netfix leaves it unchanged",
+        MadeWithOtherAddresses { more: 0 } => "is not added: another program made the link again, with another address",
+        MadeWithOtherAddresses { more } => "is not added, and {more} more: another program made the link again, with other addresses",
         DuplicateAddress => "another machine on the network has this address (duplicate address detection failed)",
         LifetimeOver => "its lifetime ended after the checkpoint was written: the router must advertise it again",
         NotAdvertised => "was made from the advertisements of a router, and no router has advertised it since. netfix does not \
@@ -136,6 +142,10 @@ sentences! {
             (mac = or_nothing(", with MAC ", mac.as_ref())),
         AddressAnswered { mac, link } => "another machine has it: {mac} answered the probe on {link}. netfix does not add it, \
             nor the routes that need it, until that machine releases it",
+        SameMacAnswered { mac, link } => "another machine has it, and the MAC of its link too: {mac} answered the probe on {link}. It is \
+            a virtual address that has moved, a second instance with the same MAC, or a network that answers for its hosts (ARP \
+            suppression). netfix does not add it, nor the routes that need it. If the network answers: \
+            `netfix restore --conflict-probe off`",
         HostAddressMoved { mac, link } => "another machine has it now: {mac} answered the probe on {link}. netfix does not add \
             it, nor the routes that need it. If it is a virtual address that has moved, run `netfix snapshot`",
         HostAddressTaken { mac, link } => "another machine has the host's first address on this link: {mac} answered the probe \
@@ -245,7 +255,9 @@ sentences! {
             (all = count(*all, "probe")),
         Burst { frames } => "a restore sends up to {frames} probes and announcements within a second. A switch with dynamic ARP \
             inspection disables a port that sends more than it allows, often 15: `--probe-rate 15` keeps below that, and takes longer",
-        AnsweredByProxy { mac, probes } => "{mac} answered {probes}, as it did while this node had these addresses: \
+        AnsweredByProxy { mac: None, probes } => "{probes} answered with the MAC of the addresses' own links, as while this node \
+            had these addresses: netfix ignores these answers" (probes = count(*probes, "probe")),
+        AnsweredByProxy { mac: Some(mac), probes } => "{mac} answered {probes}, as it did while this node had these addresses: \
             netfix ignores these answers" (probes = count(*probes, "probe")),
         NotAnnounced { failed, all, error } => "cannot send {failed} of {all}: {error}"
             (all = count(*all, "announcement")),

@@ -2,6 +2,7 @@
 //! answers for other machines (proxy ARP), and will do so after the loss. Such an answer shows no other owner.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
 
 use crate::inventory::observe::Host;
 use crate::model::{AddressProxy, ConflictProbe, IfName, Mac, NetState, ProbeRate};
@@ -46,7 +47,8 @@ pub(crate) fn look<'a>(
     if probes.is_empty() || mode == ConflictProbe::Off {
         return None;
     }
-    let flight = Flight::start(mode, Pace::in_no_hurry(rate), &mut probes, host).ok()?;
+    let (pace, now) = (Pace::in_no_hurry(rate), Instant::now());
+    let flight = Flight::start(mode, pace, &mut probes, host, now).ok()?;
     let (failed, _) = flight.land(&mut probes).ok()?;
     (failed == 0).then(|| answered(&probes, &own))
 }
@@ -76,9 +78,12 @@ fn answered(probes: &[AddressProbe], own: &BTreeSet<Mac>) -> Vec<AddressProxy> {
     for AddressProbe { target, heard, .. } in probes {
         let place = (&target.parent, target.address.is_ipv4());
         *sampled.entry(place).or_default() += 1;
-        for mac in heard.difference(own) {
-            let addresses = answers.entry((place, *mac)).or_default();
-            addresses.push(target.address);
+        for mac in heard {
+            let mac = Some(*mac).filter(|mac| *mac != target.mac);
+            if mac.is_none_or(|mac| !own.contains(&mac)) {
+                let addresses = answers.entry((place, mac)).or_default();
+                addresses.push(target.address);
+            }
         }
     }
     let proxies = answers.into_iter().map(|((place, mac), addresses)| {

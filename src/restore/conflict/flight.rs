@@ -25,16 +25,24 @@ const PROBE_MIN: Duration = Duration::from_secs(1);
 const PROBE_MAX: Duration = Duration::from_secs(2);
 const ANNOUNCE_WAIT: Duration = Duration::from_secs(2);
 
+/// How long a probe waits for its link. Carrier spreads from the NIC to the links on it by separate events, and a driver may reset
+/// the NIC once more.
+const READY_WAIT: Duration = Duration::from_secs(2);
+/// How often a link is queried that is not ready.
+const READY_INTERVAL: Duration = Duration::from_millis(20);
+
 /// The probe of one address.
 pub(super) struct AddressProbe {
     pub target: ProbeTarget,
     /// MACs that answer for the address although they do not have it.
     proxies: BTreeSet<Mac>,
-    /// The index of the host's link, where it exists and has carrier.
+    /// The index of the host's link, where it exists.
     parent: Option<u32>,
+    /// Whether that link was not ready when it was last seen.
+    is_idle: bool,
     /// How many probes were sent.
     sent: usize,
-    /// Other MACs that have the address.
+    /// MACs that have the address. That of the target is one of them where another machine has the same.
     pub heard: BTreeSet<Mac>,
     /// Those of `proxies` that answered.
     pub by_proxy: BTreeSet<Mac>,
@@ -48,6 +56,7 @@ impl AddressProbe {
             target,
             proxies,
             parent: None,
+            is_idle: false,
             sent: 0,
             heard: BTreeSet::new(),
             by_proxy: BTreeSet::new(),
@@ -60,8 +69,8 @@ impl AddressProbe {
     fn hear(&mut self, heard: Heard) -> bool {
         const MOST: usize = 8;
         let macs = match heard.mac {
-            // A network that sends frames back to where they came from, or answers with what it has learnt.
-            mac if mac == self.target.mac => return false,
+            // A network that sends frames back to where they came from.
+            mac if mac == self.target.mac && heard.is_probe => return false,
             _ if heard.is_probe => &mut self.probing,
             mac if self.proxies.contains(&mac) => &mut self.by_proxy,
             _ => &mut self.heard,
@@ -111,18 +120,21 @@ pub(super) struct Flight {
     due: BTreeSet<(Instant, usize)>,
     /// The end of the time for answers, as far as it is known.
     until: Instant,
+    /// Until when probes wait for links that are not ready.
+    patience: Instant,
     /// Places of the probes that could not be sent, and the last errno.
     failed: BTreeSet<usize>,
     error: Option<io::Error>,
 }
 
 impl Flight {
-    /// Begins, on the links of the host that have carrier.
+    /// Begins. Links without carrier get it within a moment after `awaited`, the end of the wait for it, or not at all.
     pub(super) fn start(
         mode: ConflictProbe,
         pace: Pace,
         probes: &mut [AddressProbe],
         host: &Host,
+        awaited: Instant,
     ) -> io::Result<Self> {
         let now = Instant::now();
         let schedule = Schedule::new(mode, 2 * probes.len() > pace.most());
@@ -133,26 +145,27 @@ impl Flight {
             pace,
             due: (0..probes.len()).map(|at| (first, at)).collect(),
             until: now,
+            patience: awaited + READY_WAIT,
             failed: BTreeSet::new(),
             error: None,
         };
         for (at, probe) in probes.iter_mut().enumerate() {
             let parent = host.state.link(&probe.target.parent);
-            let parent = parent.filter(|parent| parent.flags.up && parent.flags.carrier);
             probe.parent = parent.map(|parent| parent.index);
+            probe.is_idle = parent.is_some_and(|one| !one.flags.up || !one.flags.carrier);
             let accept = |parent| {
                 let mut macs = probe.target.reply_macs().into_iter();
                 macs.try_for_each(|mac| flight.listener.accept(parent, mac))
             };
-            let no_carrier = || Err(io::Error::from_raw_os_error(libc::ENETDOWN));
-            let accepted = probe.parent.map_or_else(no_carrier, accept);
+            let missing = || Err(io::Error::from_raw_os_error(libc::ENODEV));
+            let accepted = probe.parent.map_or_else(missing, accept);
             flight.note(at, accepted);
         }
         flight.send(probes);
         Ok(flight)
     }
 
-    /// Sends what is due, for the addresses that are not answered yet.
+    /// Sends what is due, for the addresses that are not answered yet, through links that are ready.
     fn send(&mut self, probes: &mut [AddressProbe]) {
         while let Some((when, at)) = self.due.first().copied() {
             if when > Instant::now() {
@@ -163,12 +176,22 @@ impl Flight {
             let Some(parent) = probe.parent.filter(|_| probe.heard.is_empty()) else {
                 continue;
             };
-            if let Err(free) = self.pace.take() {
+            let is_ready = !probe.is_idle || self.listener.is_running(&probe.target.parent);
+            if is_ready && let Err(free) = self.pace.take() {
                 self.due.insert((free, at));
                 continue;
             }
-            let sent = self.listener.sender().send(parent, &probe.target.frame());
+            let sent = if is_ready {
+                self.listener.sender().send(parent, &probe.target.frame())
+            } else {
+                Err(io::Error::from_raw_os_error(libc::ENETDOWN))
+            };
             let now = Instant::now();
+            probe.is_idle = matches!(&sent, Err(error) if is_down(error));
+            if probe.is_idle && now < self.patience {
+                self.due.insert((now + READY_INTERVAL, at));
+                continue;
+            }
             let gap = self.schedule.gaps.get(probe.sent);
             self.due.extend(gap.map(|gap| (now + *gap, at)));
             self.until = now + self.schedule.wait;
@@ -240,6 +263,11 @@ impl Flight {
             self.due.insert((Instant::now(), at));
         }
     }
+}
+
+/// Whether the link was not up, or has no carrier.
+fn is_down(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::ENETDOWN)
 }
 
 /// A random time, so that hosts that start together do not probe together.

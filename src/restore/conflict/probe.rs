@@ -10,6 +10,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::time::Instant;
 
 use crate::inventory::observe::Host;
 use crate::kernel::words;
@@ -59,7 +60,10 @@ impl<O> Search<O> {
         let probe = |target: ProbeTarget| {
             let proxies = probing.proxies.iter();
             let proxies = proxies.filter(|proxy| target.is_answered_by(proxy));
-            let macs = proxies.map(|proxy| proxy.mac).collect();
+            let macs = proxies.map(|proxy| proxy.mac.unwrap_or(target.mac));
+            // The other machines of a virtual router have its MAC too.
+            let is_shared = |mac: &Mac| *mac == target.mac && mac.is_of_virtual_router();
+            let macs = macs.filter(|mac| !is_shared(mac)).collect();
             AddressProbe::new(target, macs)
         };
         let (owners, probes): (Vec<O>, Vec<_>) =
@@ -85,9 +89,11 @@ impl<O> Search<O> {
         })
     }
 
-    /// Begins, on the parents that have carrier.
-    pub(in crate::restore) fn start(&mut self, host: &Host) {
-        self.flight = Some(Flight::start(self.mode, self.pace, &mut self.probes, host));
+    /// Begins. Parents that have no carrier yet are waited for, until a moment after `awaited`.
+    pub(in crate::restore) fn start(&mut self, host: &Host, awaited: Instant) {
+        let (mode, pace) = (self.mode, self.pace);
+        let flight = Flight::start(mode, pace, &mut self.probes, host, awaited);
+        self.flight = Some(flight);
     }
 
     /// Takes the answers until the last probe had its time; returns the addresses that others have. What the namespaces `known`
@@ -129,7 +135,8 @@ impl<O> Search<O> {
         for (of, probe) in self.owners.into_iter().zip(self.probes) {
             let AddressProbe { target, heard, .. } = probe;
             let mut heard = heard.into_iter();
-            let answered = heard.find(|mac| !own.contains(mac) && !is_own(&of, *mac));
+            let is_ours = |mac: &Mac| own.contains(mac) || is_own(&of, *mac);
+            let answered = heard.find(|mac| *mac == target.mac || !is_ours(mac));
             let cause = match (owners.get(&target.claim_now()), answered) {
                 (Some((owner, mac)), _) => ConflictCause::AddressInUse {
                     owner: owner.clone(),
@@ -150,8 +157,8 @@ impl<O> Search<O> {
     }
 }
 
-/// The MACs that answered on a link of the host, for addresses of one family.
-type ByMac = BTreeMap<(IfName, bool, Mac), usize>;
+/// The MACs that answered on a link of the host, for addresses of one family; `None`: those of the addresses' own links.
+type ByMac = BTreeMap<(IfName, bool, Option<Mac>), usize>;
 
 /// For how many addresses each MAC answered.
 #[derive(Default)]
@@ -173,7 +180,8 @@ impl AnswerCount {
                 (&probe.by_proxy, &mut all.by_proxy),
             ] {
                 for mac in macs {
-                    *counts.entry((link.clone(), is_ipv4, *mac)).or_default() += 1;
+                    let mac = Some(*mac).filter(|mac| *mac != probe.target.mac);
+                    *counts.entry((link.clone(), is_ipv4, mac)).or_default() += 1;
                 }
             }
         }
@@ -183,9 +191,10 @@ impl AnswerCount {
     /// A machine that answers for every address may be a router that answers for others.
     fn cause(&self, mac: Mac, target: &ProbeTarget) -> ConflictCause {
         let (link, is_ipv4) = (target.parent.clone(), target.address.is_ipv4());
-        let count = self.heard.get(&(link.clone(), is_ipv4, mac)).copied();
+        let count = self.heard.get(&(link.clone(), is_ipv4, Some(mac))).copied();
         let probed = self.probed.get(&(link.clone(), is_ipv4)).copied();
         match count {
+            _ if mac == target.mac => ConflictCause::SameMacAnswered { mac, link },
             Some(count) if count > 1 && Some(count) == probed => ConflictCause::AllAnswered {
                 mac,
                 link,

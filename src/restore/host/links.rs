@@ -48,8 +48,8 @@ pub(in crate::restore) struct HostJob<'a> {
     last: Plan,
     /// Whether addresses were added since the last observation.
     is_unobserved: bool,
-    /// Whether the one wait for carrier is over.
-    has_awaited_carrier: bool,
+    /// The end of the one wait for carrier.
+    awaited_carrier: Option<Instant>,
     /// Whether the one wait for virtual functions that others make is over.
     has_awaited_functions: bool,
 }
@@ -76,7 +76,7 @@ impl<'a> HostJob<'a> {
             failures: Vec::new(),
             last: Plan::default(),
             is_unobserved: false,
-            has_awaited_carrier: false,
+            awaited_carrier: None,
             has_awaited_functions: false,
         }
     }
@@ -137,11 +137,18 @@ impl<'a> HostJob<'a> {
         links: &HostLinks,
         progress: &mut dyn Listener,
     ) -> Result<Vec<Problem>, Error> {
-        if mem::replace(&mut self.has_awaited_carrier, true) {
+        if self.awaited_carrier.is_some() {
             return Ok(Vec::new());
         }
         progress.notice(self.waiting(Wait::Carrier));
-        wait_nic::for_carrier(self.host, self.baseline, links, self.limit)
+        let notes = wait_nic::for_carrier(self.host, self.baseline, links, self.limit);
+        self.awaited_carrier = Some(Instant::now());
+        notes
+    }
+
+    /// The end of the wait for carrier: now, if nothing has had to wait for it.
+    pub(in crate::restore) fn awaited_carrier(&self) -> Instant {
+        self.awaited_carrier.unwrap_or_else(Instant::now)
     }
 
     /// Plans and applies in rounds, from the host's state as it was read last: a layer's settings can only be compared when it

@@ -85,16 +85,16 @@ impl OwnAddresses {
         self.targets.len()
     }
 
-    /// Begins the probe of those that can be probed now, or when the links `awaited` have carrier.
+    /// Begins the probe of those that can be probed now, or when a link that `is_awaited` has carrier.
     pub(in crate::restore) fn take_probes(
         &mut self,
         now: &NetState,
-        awaited: &BTreeSet<IfName>,
+        is_awaited: impl Fn(&IfName) -> bool,
     ) -> Vec<ProbeTarget> {
         let is_ready = |target: &ProbeTarget| {
             let link = now.link(&target.parent);
-            let has_carrier = link.is_some_and(|link| link.flags.up && link.flags.carrier);
-            has_carrier || awaited.contains(&target.parent)
+            let is_coming = |link: &Link| link.flags.carrier || is_awaited(&link.name);
+            link.is_some_and(|link| link.flags.up && is_coming(link))
         };
         let ready = self.targets.extract_if(.., |(_, target)| is_ready(target));
         let before = self.probing.len();
@@ -221,8 +221,9 @@ fn conflict(
     let is_first = first.is_some_and(|first| first.local == *local);
     match cause {
         ConflictCause::AddressAnswered { mac, link }
+        | ConflictCause::SameMacAnswered { mac, link }
         | ConflictCause::AllAnswered { mac, link, .. } => {
-            if is_first {
+            if is_first && !mac.is_of_virtual_router() {
                 ConflictCause::HostAddressTaken { mac, link }.error(object)
             } else {
                 ConflictCause::HostAddressMoved { mac, link }.warning(object)

@@ -5,7 +5,7 @@ use std::mem;
 
 use crate::kernel::Error;
 use crate::matching::NetnsKey;
-use crate::model::Problem;
+use crate::model::{IfName, Problem};
 use crate::plan::HostLinks;
 use crate::progress::Listener;
 use crate::restore::conflict::pace::Pace;
@@ -57,13 +57,13 @@ pub(in crate::restore) fn restore(
     for part in turns::parts(pods, scene.probing.pace.most()) {
         // Probe the lost addresses: what another machine or pod has is withheld.
         let is_awaited = part.iter().any(|pod| !pod.targets.is_empty());
-        let mut search = search(part, scene.probing, host);
+        let mut search = search(part, scene.probing, host, false);
         if let Some(search) = search.take_if(|_| is_awaited) {
             notes.extend(probe(search, part, turn, scene, host, progress)?);
         }
         // No pod waits for the probe of the host's addresses alone.
         if let Some(search) = &mut search {
-            search.start(host.host);
+            search.start(host.host, host.awaited_carrier());
         }
         // Create the missing links, and observe, plan and apply inside each pod in rounds.
         batch::restore(part, turn, host.host, scene.links, host.permit, progress)?;
@@ -74,11 +74,13 @@ pub(in crate::restore) fn restore(
     Ok(notes)
 }
 
-/// The probe of the addresses that these pods are to get, and of those of the host that can be probed beside them.
+/// The probe of the addresses that these pods are to get, and of those of the host that can be probed beside them: at last, of all on
+/// links that are up.
 fn search(
     pods: &mut [&mut PodJob],
     probing: Probing<'_>,
     host: &mut HostJob<'_>,
+    is_last: bool,
 ) -> Option<Search<Getting>> {
     let mut targets = Vec::new();
     for (at, pod) in pods.iter_mut().enumerate() {
@@ -86,7 +88,9 @@ fn search(
         targets.extend(of_pod.map(|target| (Getting::Pod(at), target)));
     }
     let parents = targets.iter().map(|(_, target)| target.parent.clone());
-    let own = host.own.take_probes(&host.host.state, &parents.collect());
+    let parents: BTreeSet<_> = parents.collect();
+    let is_awaited = |link: &IfName| is_last || parents.contains(link);
+    let own = host.own.take_probes(&host.host.state, is_awaited);
     targets.extend(own.into_iter().map(|target| (Getting::Host, target)));
     Search::of(targets, host.host, probing)
 }
@@ -101,14 +105,14 @@ fn probe(
     progress: &mut dyn Listener,
 ) -> Result<Vec<Problem>, Error> {
     if search.has_carrier(host.host) {
-        search.start(host.host);
+        search.start(host.host, host.awaited_carrier());
     }
     batch::create(pods, turn, host.host, host.permit)?;
     let mut notes = Vec::new();
     if !search.is_started() {
         // A probe without carrier reaches no other machine.
         notes.extend(host.wait_for_carrier(scene.links, progress)?);
-        search.start(host.host);
+        search.start(host.host, host.awaited_carrier());
     }
     notes.extend(finish(search, pods, scene, host));
     Ok(notes)
@@ -145,8 +149,8 @@ pub(in crate::restore) fn finish_host(
 ) -> Result<Vec<Problem>, Error> {
     let scene = scene.paced(&[], host);
     let mut notes = Vec::new();
-    if let Some(mut late) = search(&mut [], scene.probing, host) {
-        late.start(host.host);
+    if let Some(mut late) = search(&mut [], scene.probing, host, true) {
+        late.start(host.host, host.awaited_carrier());
         notes.extend(finish(late, &mut [], scene, host));
     }
     host.add_unprobed(progress)?;

@@ -75,13 +75,15 @@ pub(crate) fn burst(captured: &Captured, request: &UpgradeRequest<'_>) -> Option
 /// The problems about what answers.
 pub(crate) fn reported(proxies: &[AddressProxy]) -> Vec<Problem> {
     let problem = |proxy: &AddressProxy| {
-        let (mac, link) = (proxy.mac, proxy.link.to_string());
-        if proxy.all {
-            let addresses = proxy.addresses.len();
-            SnapshotCause::NetworkAnswers { mac, addresses }.info(link)
-        } else {
-            let addresses = proxy.addresses.clone();
-            SnapshotCause::AnotherAnswers { mac, addresses }.warning(link)
+        let (link, addresses) = (proxy.link.to_string(), proxy.addresses.clone());
+        match proxy.mac {
+            None if proxy.all => SnapshotCause::SameMacAnswers { addresses }.info(link),
+            None => SnapshotCause::SameMacAnswers { addresses }.warning(link),
+            Some(mac) if proxy.all => {
+                let addresses = addresses.len();
+                SnapshotCause::NetworkAnswers { mac, addresses }.info(link)
+            }
+            Some(mac) => SnapshotCause::AnotherAnswers { mac, addresses }.warning(link),
         }
     };
     proxies.iter().map(problem).collect()

@@ -68,6 +68,7 @@ causes! {
         DcbCannotBeRestored { what: String } => Unsupported,
         DcbManaged { what: String } => Unsupported,
         NetworkAnswers { mac: Mac, addresses: usize } => AddressConflict,
+        SameMacAnswers { addresses: Vec<IpAddr> } => AddressConflict,
         AnotherAnswers { mac: Mac, addresses: Vec<IpAddr> } => AddressConflict,
     }
 }

@@ -34,6 +34,9 @@ causes! {
         IfindexDiffers { now: u32, then: u32 } => IfindexDiffers,
         Surplus => Surplus,
         IsUp => Drift,
+        MadeWithOtherMac { now: Mac, then: Mac } => Drift,
+        MadeWithOtherData => Drift,
+        MadeWithOtherAddresses { more: usize } => Drift,
         DuplicateAddress => AddressConflict,
         LifetimeOver => Unsupported,
         Leased { more: usize } => Leased,
@@ -74,6 +77,7 @@ causes! {
         AddressKept { others: Others } => AddressConflict,
         AddressInUse { owner: ClaimHolder, mac: Option<Mac> } => AddressConflict,
         AddressAnswered { mac: Mac, link: IfName } => AddressConflict,
+        SameMacAnswered { mac: Mac, link: IfName } => AddressConflict,
         HostAddressMoved { mac: Mac, link: IfName } => AddressConflict,
         HostAddressTaken { mac: Mac, link: IfName } => AddressConflict,
         AllAnswered { mac: Mac, link: IfName, addresses: usize } => AddressConflict,
@@ -173,7 +177,7 @@ causes! {
         DetectionUnfinished { limit: Duration } => AddressConflict,
         NotProbed { failed: usize, all: usize, error: String } => Failed,
         Burst { frames: usize } => ProbeRate,
-        AnsweredByProxy { mac: Mac, probes: usize } => AddressConflict,
+        AnsweredByProxy { mac: Option<Mac>, probes: usize } => AddressConflict,
         NotAnnounced { failed: usize, all: usize, error: String } => Failed,
     }
 }
