@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use super::link::{LinkPlanner, diff, ipv6, lower, sriov};
+use super::link::{LinkPlanner, diff, ipv6, lower, makers, sriov};
 use super::{addresses, daemons, loss, routers, routes, snapshot_quality, surplus};
 use crate::model::problem::{ConflictCause, PlanCause};
 use crate::model::{IfName, Link, LinkKind, NetState, Nexthop, Parent, Problem, Route};
@@ -234,7 +234,7 @@ impl<'a> HostPlanner<'a> {
         }
         let mut link = wanted.clone();
         link.parent = parent.map(Parent::Own);
-        if self.inherits_mac(wanted) {
+        if makers::giver(wanted, &self.links.wanted).is_some() {
             link.mac = None;
         }
         self.links.plan.push(Step::add_link(link));
@@ -250,20 +250,6 @@ impl<'a> HostPlanner<'a> {
             matches!(&now.kind, LinkKind::Vlan(other) if other.id == vlan.id && other.protocol == vlan.protocol)
                 && now.parent == Some(Parent::Own(parent.clone()))
         })
-    }
-
-    /// Whether a VLAN has its parent's MAC: setting it would stop it from following the parent.
-    fn inherits_mac(&self, wanted: &Link) -> bool {
-        let LinkKind::Vlan(_) = wanted.kind else {
-            return false;
-        };
-        let Some(Parent::Own(parent)) = &wanted.parent else {
-            return false;
-        };
-        self.links
-            .wanted
-            .link(parent)
-            .is_some_and(|parent| parent.mac == wanted.mac)
     }
 
     /// Whether the plan changes the parent's MAC, which the VLAN follows: it sets that, or gives it or its bridge another port.
@@ -288,7 +274,7 @@ impl<'a> HostPlanner<'a> {
 
     /// The link as it is to be settled: without the recorded MAC while it follows that of its parent, which the plan changes.
     fn target<'w>(&self, wanted: &'w Link, now: &Link) -> Cow<'w, Link> {
-        if self.inherits_mac(wanted) && self.parent_changes_mac(wanted) {
+        if makers::giver(wanted, &self.links.wanted).is_some() && self.parent_changes_mac(wanted) {
             Cow::Owned(Link {
                 mac: now.mac,
                 ..wanted.clone()
@@ -306,6 +292,7 @@ impl<'a> HostPlanner<'a> {
             now,
             observed,
             plan,
+            ..
         } = &mut self.links;
         let (then, present) = (wanted.state, observed.state);
         let links = then.links.iter().filter(|link| {
@@ -333,6 +320,7 @@ impl<'a> HostPlanner<'a> {
             now,
             observed,
             plan,
+            others,
         } = &mut self.links;
         let Observed { state, age, .. } = *observed;
         let to_now = |then: &IfName| self.parents.name_now(then);
@@ -348,6 +336,7 @@ impl<'a> HostPlanner<'a> {
                 && !self.coming.contains(then);
             (is_planned && exists).then_some(name)
         };
+        let wanted = makers::leave(wanted, state, others, plan);
         let (wanted, awaited) = routers::split(wanted, state, &name_now);
         plan.awaits_router = !awaited.is_empty();
         plan.problems.extend(awaited);

@@ -20,13 +20,21 @@ use crate::plan::link::diff;
 pub fn loss(good: &NetState, now: &NetState) -> Option<Loss> {
     let both = Since::new(good, now);
     let mut links = good.links_but_loopback();
-    links
+    let loss = links
         .find_map(|link| Some(Loss::new(link, both.of_link(link)?)))
         .or_else(|| {
             let (link, what) = both.default_route()?;
             Some(Loss::new(link, what))
         })
-        .or_else(|| both.gateway_routes())
+        .or_else(|| both.gateway_routes())?;
+    // Another program made a link again, and did not complete it.
+    let is_another = |link: &&Link| {
+        let now = both.now.link(&link.name);
+        now.is_some_and(|now| is_another(link, now))
+    };
+    let replaced = good.links_but_loopback().find(is_another);
+    let replaced = replaced.filter(|_| !matches!(loss.what, LossCause::LinkGone));
+    Some(replaced.map_or(loss, |link| Loss::new(link, LossCause::LinkReplaced)))
 }
 
 /// What a pod has lost of the host's links under it, the `stack` of its good record: a bridge that its packets pass has no uplink any
@@ -146,7 +154,6 @@ impl<'a> Since<'a> {
         match self.now.link(&link.name) {
             None => Some(LossCause::LinkGone),
             Some(now) if link.flags.up && !now.flags.up => Some(LossCause::LinkDown),
-            Some(now) if is_another(link, now) => Some(LossCause::LinkReplaced),
             Some(_) => self.addresses(link, &link.name),
         }
     }

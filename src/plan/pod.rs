@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use super::link::{LinkPlanner, diff, ipv6, lower, nic};
+use super::link::{LinkPlanner, diff, ipv6, lower, makers, nic};
 use super::{addresses, daemons, routers, routes, surplus};
 use crate::model::problem::{ConflictCause, PlanCause};
 use crate::model::{Address, Claim, IfName, Link, LinkKind, NetState, Parent, Problem, Route};
@@ -265,12 +265,14 @@ impl<'a> PodPlanner<'a> {
             wanted,
             observed,
             plan,
+            others,
             ..
         } = &mut self.links;
         let Observed {
             state: now, age, ..
         } = *observed;
-        let wanted = &*ipv6::addable(wanted.state, *observed, plan);
+        let wanted = makers::leave(Cow::Borrowed(wanted.state), now, others, plan);
+        let wanted = &*ipv6::addable(&wanted, *observed, plan);
         let is_settled = |dev: &IfName| self.settled.contains(dev);
         let addresses = wanted.addresses.iter();
         let leased = addresses.filter(|one| one.is_leased() && is_settled(&one.dev));

@@ -127,3 +127,78 @@ fn routes_of_a_daemon_on_the_host_are_left_to_it_too() {
     assert_eq!(routes, Value::Array(Vec::new()));
     assert_eq!(notes(&run.json()).len(), 1, "{}", run.transcript());
 }
+
+/// Makes a software link of the host, as its daemon does, with this MAC.
+fn parent(node: &Node, kind: &str, mac: &str) {
+    node.ns.ip(&format!("link add ov0 address {mac} {kind}"));
+    node.ns.ip("link set ov0 up");
+    node.ns.ip("addr add 10.42.0.0/32 dev ov0");
+}
+
+fn mac_of_parent(node: &Node) -> String {
+    let links: Value = from_str(&node.ns.ip("-j link show dev ov0")).expect("JSON of ip");
+    links[0]["address"].as_str().expect("a MAC").to_owned()
+}
+
+#[test]
+fn a_link_that_its_daemon_made_again_keeps_the_mac_that_it_has_published() {
+    const THEN: &str = "02:fa:00:00:00:10";
+    const NOW: [&str; 2] = ["02:fa:00:00:00:21", "02:fa:00:00:00:22"];
+    for kind in [
+        "type vxlan id 1 local 10.88.0.2 dev eth0 dstport 8472 nolearning",
+        "type bridge",
+    ] {
+        let node = Node::new();
+        let _simple = node.simple_pods(1);
+        parent(&node, kind, THEN);
+        let pod = node.pod("over");
+        let name = pod.name();
+        node.ns.ip(&format!(
+            "link add link ov0 name eth0 netns {name} type macvlan mode bridge"
+        ));
+        pod.ip("link set eth0 up");
+        pod.ip("addr add 10.43.0.2/24 dev eth0");
+        let before = pod.capture();
+        node.snapshot();
+        for (verb, now) in ["restore", "guard --once --watch 1s"].iter().zip(NOW) {
+            let _ = node.ns.try_ip("link del ov0");
+            parent(&node, kind, now);
+            let run = node.netfix(verb).exits(0);
+            assert_eq!(mac_of_parent(&node), now, "{kind}: {}", run.transcript());
+            pod.assert_same_as(&before);
+            let words = [now, THEN];
+            node.netfix_json("check")
+                .exits(1)
+                .names("drift", "", &words);
+        }
+        // What a person changes on the same link is set back.
+        node.snapshot();
+        node.ns.ip(&format!("link set ov0 address {THEN}"));
+        node.restore();
+        assert_eq!(mac_of_parent(&node), NOW[1], "{kind}");
+    }
+}
+
+#[test]
+fn a_vxlan_that_its_daemon_made_again_after_a_reload_keeps_what_it_has() {
+    let node = Node::new();
+    let pods = node.simple_pods(1);
+    let kind =
+        |local: &str| format!("type vxlan id 1 local {local} dev eth0 dstport 8472 nolearning");
+    parent(&node, &kind("10.88.0.2"), "02:fa:00:00:00:10");
+    let peer = "neigh replace 10.42.1.0 dev ov0 nud permanent lladdr";
+    node.ns.ip(&format!("{peer} 02:fa:00:00:00:11"));
+    node.snapshot();
+    node.lose_and_reload();
+    node.ns.ip("link set eth0 up");
+    parent(&node, &kind("10.88.0.7"), "02:fa:00:00:00:99");
+    node.ns.ip(&format!("{peer} 02:fa:00:00:00:12"));
+    let shown = |what: &str| node.ns.ip(&format!("{what} show dev ov0"));
+    let before = ["neigh", "-d link", "-4 addr"].map(shown);
+    let run = node.netfix_json("restore").exits(0);
+    let after = ["neigh", "-d link", "-4 addr"].map(shown);
+    assert_eq!(after, before, "{}", run.transcript());
+    let run = run.names("drift", "", &["02:fa:00:00:00:99", "02:fa:00:00:00:10"]);
+    assert!(run.transcript().contains("with other data"));
+    assert!(pods[0].has_eth0());
+}

@@ -89,14 +89,38 @@ fn a_pod_without_its_default_route_stays_lost() {
     comes_back(&node, &pods[0], &before);
 }
 
+/// A link that another program made again with this MAC, with its address and default route.
+fn made_again(pod: &Pod<'_>) {
+    pod.ip("link del eth0");
+    pod.macvlan("mode bridge", "address 02:00:00:77:77:77");
+    pod.up_with_address();
+}
+
 #[test]
-fn a_link_that_somebody_made_again_stays_lost() {
+fn a_link_that_another_program_made_again_keeps_its_mac() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     node.snapshot();
-    pods[0].ip("link del eth0");
-    pods[0].macvlan("mode bridge", "address 02:00:00:77:77:77");
-    pods[0].up_with_address();
+    made_again(&pods[0]);
+    let before = pods[0].capture();
+    let words = ["02:00:00:77:77:77", &pods[0].mac()];
+    for verb in ["diff", "restore", "check"] {
+        let run = node.netfix_json(verb);
+        let run = run.names("drift", pods[0].name(), &words);
+        run.has_no("degraded");
+        pods[0].assert_same_as(&before);
+    }
+    node.netfix("snapshot").exits(0);
+    node.netfix("check").exits(0);
+}
+
+#[test]
+fn a_link_that_was_made_again_by_half_stays_lost() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    node.snapshot();
+    made_again(&pods[0]);
+    pods[0].ip("route del default");
     stays_lost(&node, &pods[0], &["is another device now"]);
     node.netfix("restore").exits(0);
     let links: Value = from_str(&pods[0].ip("-j link show dev eth0")).expect("JSON of ip");

@@ -29,15 +29,7 @@ pub(crate) fn attributes(
             now: was,
         });
     };
-    // A bond decides its ports' MAC.
-    let gets_mac = is_bond_port
-        || wanted.kind.is_ipvlan()
-        || comes_with_port(wanted, state, present)
-        || follows_ports(now, present, |port| port.mac);
-    if let Some(mac) = wanted.mac
-        && now.mac != Some(mac)
-        && !gets_mac
-    {
+    if let Some(mac) = other_mac(wanted, now, state, present) {
         set(Change::Mac(mac), now.mac.map(|mac| mac.to_string()));
     }
     if wanted.mtu != now.mtu && decides_mtu(wanted, now, state) {
@@ -70,6 +62,25 @@ pub(crate) fn attributes(
     if !is_bond_port && settable(wanted.flags) != settable(now.flags) {
         set(Change::Flags(now.flags, wanted.flags), None);
     }
+}
+
+/// The recorded MAC, where the link has another one of its own.
+pub(super) fn other_mac(
+    wanted: &Link,
+    now: &Link,
+    state: &Indexed<'_>,
+    present: &Indexed<'_>,
+) -> Option<Mac> {
+    // A bond decides its ports' MAC.
+    let gets_mac = || {
+        is_bond_port(wanted, state)
+            || wanted.kind.is_ipvlan()
+            || comes_with_port(wanted, state, present)
+            || follows_ports(now, present, |port| port.mac)
+    };
+    wanted
+        .mac
+        .filter(|mac| now.mac != Some(*mac) && !gets_mac())
 }
 
 /// The flags that are changed together.

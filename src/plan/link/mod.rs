@@ -5,11 +5,13 @@ pub(crate) mod diff;
 mod fdb;
 pub(crate) mod ipv6;
 pub(super) mod lower;
+pub(super) mod makers;
 pub(crate) mod nic;
 pub(crate) mod port;
 pub(crate) mod sriov;
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use self::fdb::FdbTable;
 use self::ipv6::IPV6_MTU;
@@ -25,13 +27,17 @@ pub(super) struct LinkPlanner<'a> {
     pub now: Indexed<'a>,
     pub observed: Observed<'a>,
     pub plan: Plan,
+    /// Links that other programs made again.
+    pub others: BTreeSet<IfName>,
 }
 
 impl<'a> LinkPlanner<'a> {
     pub(super) fn new(wanted: &'a NetState, observed: Observed<'a>) -> Self {
+        let (wanted, now) = (Indexed::new(wanted), Indexed::new(observed.state));
         Self {
-            wanted: Indexed::new(wanted),
-            now: Indexed::new(observed.state),
+            others: makers::of_others(&wanted, &now),
+            wanted,
+            now,
             observed,
             plan: Plan::default(),
         }
@@ -103,6 +109,7 @@ impl<'a> LinkPlanner<'a> {
         // Before all else: many drivers reset the link, and some their limits of the MTU.
         nic::steps(wanted, now, state, &self.observed, plan);
         // The MTU comes before the sysctls: with a large enough one, a link gets IPv6 and the settings of a new link.
+        let wanted = &*makers::target(wanted, now, (state, present), &self.others, plan);
         diff::attributes(wanted, now, state, present, plan);
         let now = &*if diff::decides_mtu(wanted, now, state) {
             ipv6::with_new_mtu(wanted, now, self.observed.new_link, plan)
