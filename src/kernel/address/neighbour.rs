@@ -12,8 +12,25 @@ use netlink_packet_route::neighbour::{
 use crate::kernel::Request;
 use crate::model::{IfName, Mac, Neighbour};
 
-/// Reads one entry of a dump; `None` unless an administrator added it: permanent, managed and proxy entries, and those without
-/// ARP, but for the kernel's own, which have the MAC of their link or of a group.
+/// `NUD_NOARP` and `NUD_PERMANENT` (`linux/neighbour.h`).
+const NOARP: u16 = 0x40;
+const PERMANENT: u16 = 0x80;
+
+/// Whether an administrator or a program added an entry: permanent ones, those that are `marked` as proxy or managed, and those
+/// without ARP, but for the kernel's own, which have the MAC of their link or of a group.
+pub(in crate::kernel) fn is_added(
+    state: u16,
+    is_marked: bool,
+    dst: IpAddr,
+    lladdr: Option<Mac>,
+    mac: Option<Mac>,
+) -> bool {
+    let is_of_another = lladdr.is_some_and(|lladdr| !lladdr.is_group() && Some(lladdr) != mac);
+    let noarp = state == NOARP && !dst.is_multicast() && is_of_another;
+    is_marked || noarp || state == PERMANENT
+}
+
+/// Reads one entry of a dump; `None` unless [`is_added`].
 pub(crate) fn parse(
     message: &NeighbourMessage,
     dev: &IfName,
@@ -23,9 +40,7 @@ pub(crate) fn parse(
     let (dst, lladdr) = (destination(message)?, lladdr(message));
     let proxy = flags.contains(NeighbourFlags::Proxy);
     let managed = message.attributes.iter().any(is_managed);
-    let is_of_another = lladdr.is_some_and(|lladdr| !lladdr.is_group() && Some(lladdr) != mac);
-    let noarp = state == NeighbourState::Noarp && !dst.is_multicast() && is_of_another;
-    if !proxy && !managed && !noarp && state != NeighbourState::Permanent {
+    if !is_added(state.into(), proxy || managed, dst, lladdr, mac) {
         return None;
     }
     Some(Neighbour {
@@ -34,7 +49,7 @@ pub(crate) fn parse(
         lladdr: lladdr.filter(|_| !managed),
         proxy,
         router: flags.contains(NeighbourFlags::Router),
-        noarp,
+        noarp: !proxy && !managed && state == NeighbourState::Noarp,
         extern_learn: flags.contains(NeighbourFlags::ExtLearned),
         managed,
         protocol: protocol(message),

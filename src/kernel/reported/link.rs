@@ -9,11 +9,12 @@ use crate::model::fidelity::{
 };
 use crate::model::net::link::sysctl::Folder;
 use crate::model::raw_object::{LINK_ELSEWHERE, RawKind, RawObject};
-use crate::model::{Bytes, IfName};
+use crate::model::{Bytes, IfName, Mac};
 
 /// `struct ifinfomsg` in bytes.
 const HEADER: usize = 16;
 /// `IFLA_*` (`linux/if_link.h`).
+const ADDRESS: u16 = 1;
 const IFNAME: u16 = 3;
 const LINK_OF: u16 = 5;
 const MASTER: u16 = 10;
@@ -42,6 +43,15 @@ pub(super) fn name((_, body): &(u16, Vec<u8>)) -> Option<(u32, IfName)> {
     let name = name.strip_suffix(&[0]).unwrap_or(name);
     let name = IfName::try_from(Bytes::from(name.to_vec())).ok()?;
     Some((number, name))
+}
+
+/// The ifindex and the MAC of a link.
+pub(super) fn mac((_, body): &(u16, Vec<u8>)) -> Option<(u32, Mac)> {
+    let number = index(body.get(4..8)?);
+    Some((
+        number,
+        Mac::from_slice(value(body.get(HEADER..)?, ADDRESS)?)?,
+    ))
 }
 
 /// A link with what can be set on it.

@@ -9,6 +9,8 @@ mod link;
 mod objects;
 mod route;
 
+use std::collections::HashMap;
+
 use netlink_packet_route::address::AddressMessage;
 use netlink_packet_route::link::{LinkAttribute, LinkExtentMask, LinkMessage};
 use netlink_packet_route::neighbour::{NeighbourFlags, NeighbourMessage};
@@ -20,7 +22,11 @@ use crate::kernel::codec::{split, text};
 use crate::kernel::dump::Names;
 use crate::kernel::route::nexthop;
 use crate::kernel::{Errno, Error, Socket};
+use crate::model::Mac;
 use crate::model::raw_object::RawObject;
+
+/// The MACs of links by their ifindex.
+type Macs = HashMap<u32, Mac>;
 
 /// The links, addresses, routes, nexthop objects and neighbours of the socket's namespace, each kind in the order of its dump.
 ///
@@ -32,9 +38,10 @@ pub(crate) fn read(socket: &mut Socket) -> Result<Vec<RawObject>, Error> {
     request.attributes.push(mask);
     let links = dumped(socket, RouteNetlinkMessage::GetLink(request))?;
     let names: Names = links.iter().filter_map(link::name).collect();
-    let mut all = objects::each(&links, &names);
+    let macs: Macs = links.iter().filter_map(link::mac).collect();
+    let mut all = objects::each(&links, &names, &macs);
     let mut add = |socket: &mut Socket, request: Message| -> Result<(), Error> {
-        all.extend(objects::each(&dumped(socket, request)?, &names));
+        all.extend(objects::each(&dumped(socket, request)?, &names, &macs));
         Ok(())
     };
     let addresses = RouteNetlinkMessage::GetAddress(AddressMessage::default());

@@ -1,9 +1,11 @@
 //! From messages to objects: addresses and neighbours here, links and routes in their own files.
 
 use super::attributes::{Collected, index, value};
-use super::{link, route};
+use super::{Macs, link, route};
+use crate::kernel::address::neighbour::is_added;
 use crate::kernel::codec::message::RTM_NEWNEXTHOP;
 use crate::kernel::dump::Names;
+use crate::model::Mac;
 use crate::model::fidelity::{ADDRESS, NEIGHBOUR};
 use crate::model::raw_object::{RawKind, RawObject};
 
@@ -17,20 +19,23 @@ const IFA_CACHEINFO: u16 = 6;
 const IFA_FLAGS: u16 = 8;
 /// `IFA_F_*` that are states: `OPTIMISTIC`, `DADFAILED`, `DEPRECATED`, `TENTATIVE`.
 const STATES: u32 = 0x04 | 0x08 | 0x20 | 0x40;
-/// `NDA_DST` (`linux/neighbour.h`).
+/// `NDA_*` (`linux/neighbour.h`).
 const NDA_DST: u16 = 1;
-/// `NTF_PROXY` and `NUD_PERMANENT`: what nothing has learned.
+const NDA_LLADDR: u16 = 2;
+const NDA_FLAGS_EXT: u16 = 15;
+/// `NTF_PROXY`, `NTF_ROUTER`, `NTF_EXT_MANAGED`.
 const PROXY: u8 = 0x08;
-const PERMANENT: u16 = 0x80;
+const ROUTER: u8 = 0x80;
+const MANAGED: u32 = 0x1;
 
 /// The objects of these messages.
-pub(super) fn each(messages: &[(u16, Vec<u8>)], names: &Names) -> Vec<RawObject> {
+pub(super) fn each(messages: &[(u16, Vec<u8>)], names: &Names, macs: &Macs) -> Vec<RawObject> {
     let objects = messages.iter().filter_map(|(kind, body)| match *kind {
         libc::RTM_NEWLINK => link::read(body, names),
         libc::RTM_NEWADDR => address(body, names),
         libc::RTM_NEWROUTE => route::read(body, names),
         RTM_NEWNEXTHOP => route::nexthop(body, names),
-        libc::RTM_NEWNEIGH => neighbour(body, names),
+        libc::RTM_NEWNEIGH => neighbour(body, names, macs),
         _ => None,
     });
     objects.collect()
@@ -78,25 +83,32 @@ fn special(address: &mut Collected, _: &Names, name: &str, number: u16, value: &
 }
 
 /// An entry that was added, not one that the kernel or a program learned (`NTF_EXT_LEARNED`), such as the probe of a gateway.
-fn neighbour(body: &[u8], names: &Names) -> Option<RawObject> {
+fn neighbour(body: &[u8], names: &Names, macs: &Macs) -> Option<RawObject> {
     let family = *body.first()?;
     let number = index(body.get(4..8)?);
     let state = u16::from_ne_bytes(body.get(8..10)?.try_into().ok()?);
     let flags = *body.get(10)?;
-    let is_proxy = flags & PROXY != 0;
-    if !is_proxy && state & PERMANENT == 0 {
-        return None;
-    }
     let dev = names.get(&number)?;
     let attributes = body.get(NEIGHBOUR_HEADER..)?;
+    let to = value(attributes, NDA_DST).and_then(|value| route::address(family, value))?;
+    let is_proxy = flags & PROXY != 0;
+    let is_managed = value(attributes, NDA_FLAGS_EXT).map_or(0, index) & MANAGED != 0;
+    let lladdr = value(attributes, NDA_LLADDR).and_then(Mac::from_slice);
+    let own = macs.get(&number).copied();
+    if !is_added(state, is_proxy || is_managed, to, lladdr, own) {
+        return None;
+    }
     let mut neighbour = Collected::default();
     neighbour.devs.insert(dev.clone());
-    neighbour.add_field("ndm_flags", flags.into());
-    if !is_proxy {
-        neighbour.add_field("ndm_state", u32::from(state & PERMANENT));
-    }
     neighbour.plain(&NEIGHBOUR, "", attributes);
-    let to = value(attributes, NDA_DST).and_then(|value| route::address(family, value))?;
+    // The kernel resolves one that is managed.
+    let resolved = if is_managed { ROUTER } else { 0 };
+    neighbour.add_field("ndm_flags", u32::from(flags & !resolved));
+    if is_managed {
+        neighbour.attributes.remove("NDA_LLADDR");
+    } else if !is_proxy {
+        neighbour.add_field("ndm_state", state.into());
+    }
     let proxy = if is_proxy { "proxy " } else { "" };
     Some(RawObject {
         what: RawKind::Neighbour,
