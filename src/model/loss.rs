@@ -125,8 +125,12 @@ impl Address {
     /// device.
     pub(crate) fn is_of_daemon(&self, is_loopback: impl Fn(&IfName) -> bool) -> bool {
         let mut numbers = self.protocol.into_iter();
-        let is_service = || !self.local.is_loopback() && is_loopback(&self.dev);
-        !self.comes_by_itself() && (numbers.any(is_of_daemon) || is_service())
+        !self.comes_by_itself() && numbers.any(is_of_daemon) || self.is_service(is_loopback)
+    }
+
+    /// Whether it is a service address on the loopback device, which no loss of a NIC takes.
+    pub(crate) fn is_service(&self, is_loopback: impl Fn(&IfName) -> bool) -> bool {
+        !self.comes_by_itself() && !self.local.is_loopback() && is_loopback(&self.dev)
     }
 
     /// Whether its prefix is the address alone, as that of a service address that moves between links and machines.
@@ -159,7 +163,7 @@ impl Neighbour {
 /// Whether a daemon adds and withdraws what has this origin (`/etc/iproute2/rt_protos`): gated, mrt, zebra, bird, dnrouted, xorp,
 /// ntk, mrouted, keepalived, babel, openr, and bgp, isis, ospf, rip, eigrp with the others of FRR. What a DHCP client adds is the
 /// namespace's own.
-fn is_of_daemon(protocol: u8) -> bool {
+pub(crate) fn is_of_daemon(protocol: u8) -> bool {
     matches!(protocol, 8 | 10..=15 | 17 | 18 | 42 | 99 | 186..=198)
 }
 

@@ -8,7 +8,7 @@ pub mod conflict_probe;
 pub mod exit;
 pub mod fate;
 pub mod fidelity;
-mod loss;
+pub(crate) mod loss;
 pub mod manager;
 pub mod net;
 pub mod next;

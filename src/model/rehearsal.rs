@@ -9,6 +9,9 @@ pub struct Rehearsal {
     pub pods: usize,
     /// How many of them come back identical.
     pub identical: usize,
+    /// How many come back identical but for what a restore leaves to daemons.
+    #[serde(default)]
+    pub but_for_daemons: usize,
     /// All other pods that lose something with the host's devices: not rehearsed, or only in part.
     pub unproven: usize,
     /// Whether the links of the host were rehearsed.

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use super::input::DaemonState;
 use super::surplus::beyond;
 use crate::model::problem::PlanCause;
-use crate::model::{IfName, LinkKind, Neighbour, NetState, Nexthop, Problem, Route, Rule};
+use crate::model::{Address, IfName, LinkKind, Neighbour, NetState, Nexthop, Problem, Route, Rule};
 
 /// What of `wanted` is to be restored, and a note about what is left to daemons.
 pub(super) fn split<'a>(
@@ -19,13 +19,16 @@ pub(super) fn split<'a>(
     if daemons == DaemonState::Restore || !has_daemons(&wanted) {
         return (wanted, None);
     }
-    let kept = kept(&wanted, now, name_now);
+    let kept = match daemons {
+        DaemonState::Absent => without_services(&wanted, now, name_now),
+        DaemonState::Leave | DaemonState::Restore => kept(&wanted, now, name_now),
+    };
     let note = note(&wanted, &kept, now, name_now);
     (Cow::Owned(kept), note)
 }
 
 /// Whether a daemon owns something in it.
-fn has_daemons(state: &NetState) -> bool {
+pub(crate) fn has_daemons(state: &NetState) -> bool {
     let loopback = loopback(state);
     let mut addresses = state.addresses.iter();
     addresses.any(|one| one.is_of_daemon(|dev| Some(dev) == loopback))
@@ -42,14 +45,38 @@ fn loopback(state: &NetState) -> Option<&IfName> {
     loopback.map(|link| &link.name)
 }
 
-/// The state without what daemons own and the namespace lacks, and without the routes that need such an address.
-fn kept(wanted: &NetState, now: &NetState, name_now: &impl Fn(&IfName) -> IfName) -> NetState {
+/// The state without some of the addresses that the namespace lacks, and without the routes that need one.
+fn without(
+    wanted: &NetState,
+    now: &NetState,
+    name_now: &impl Fn(&IfName) -> IfName,
+    is_left: impl Fn(&Address) -> bool,
+) -> NetState {
     let addresses = now.addresses.iter();
     let present: HashSet<_> = addresses.map(|one| (&one.dev, one.identity())).collect();
-    let loopback = loopback(wanted);
-    let mut kept = wanted.without_addresses(|one| {
+    wanted.without_addresses(|one| {
         let is_there = present.contains(&(&name_now(&one.dev), one.identity()));
-        !is_there && one.is_of_daemon(|dev| Some(dev) == loopback)
+        !is_there && is_left(one)
+    })
+}
+
+/// Where no daemon runs: only service addresses on the loopback device are left, which a script may have withdrawn.
+fn without_services(
+    wanted: &NetState,
+    now: &NetState,
+    name_now: &impl Fn(&IfName) -> IfName,
+) -> NetState {
+    let loopback = loopback(wanted);
+    without(wanted, now, name_now, |one| {
+        one.is_service(|dev| Some(dev) == loopback)
+    })
+}
+
+/// The state without what daemons own and the namespace lacks.
+fn kept(wanted: &NetState, now: &NetState, name_now: &impl Fn(&IfName) -> IfName) -> NetState {
+    let loopback = loopback(wanted);
+    let mut kept = without(wanted, now, name_now, |one| {
+        one.is_of_daemon(|dev| Some(dev) == loopback)
     });
     let present: HashSet<&Route> = now.routes.iter().collect();
     kept.routes.retain(|one| {

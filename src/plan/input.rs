@@ -54,6 +54,9 @@ pub enum DaemonState {
     /// They stay away, with a note: their daemon adds them again, or has withdrawn them.
     #[default]
     Leave,
+    /// No program in the namespace could add what has a daemon's protocol: that is restored. Service addresses on the loopback
+    /// device stay away, as with `Leave`.
+    Absent,
     /// They are restored: the record is that of the open window, or a person asks for it.
     Restore,
 }

@@ -6,7 +6,7 @@
 
 pub(crate) mod addresses;
 mod cni;
-mod daemons;
+pub(crate) mod daemons;
 mod host;
 mod input;
 pub(crate) mod link;
@@ -14,7 +14,7 @@ mod loss;
 mod order;
 mod output;
 mod pod;
-mod routers;
+pub(crate) mod routers;
 mod routes;
 pub mod snapshot_quality;
 mod step;

@@ -67,7 +67,7 @@ fn is_advertised(address: &Address) -> bool {
 }
 
 /// Whether the kernel listens to the routers on a link with these settings.
-fn listens(settings: &Settings) -> bool {
+pub(crate) fn listens(settings: &Settings) -> bool {
     let is_off = |key| settings.get(key).is_none_or(|value| *value == 0);
     let accepts = match settings.get(&ACCEPT) {
         Some(0) => false,

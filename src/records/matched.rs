@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use crate::cni;
 use crate::inventory::observe::{Host, Pod};
 use crate::kernel::conf::{sysctl, sysfs};
+use crate::kernel::netns::routing;
 use crate::kernel::state::{self, Needs};
 use crate::kernel::{Error, devices};
 use crate::matching::host_parents::AssumedParent;
@@ -94,11 +95,11 @@ impl Matched {
         }
     }
 
-    /// A twin of the pod `of`, with a record of its own. No daemon runs in it: what daemons own is restored, as in a window.
+    /// A twin of the pod `of`, with a record of its own. What is left to daemons in the pod is left in the twin.
     pub(crate) fn of_twin(of: &Self, checkpoint: Checkpoint, pod: Pod) -> Self {
         Self {
             nic: of.nic,
-            daemons: DaemonState::Restore,
+            daemons: of.daemons,
             age: 0,
             ..Self::new(
                 of.info.clone(),
@@ -112,6 +113,16 @@ impl Matched {
     /// The state in its checkpoint.
     pub(crate) fn recorded_state(&self) -> Cow<'_, NetState> {
         self.recorded().0
+    }
+
+    /// Asks the kernel whether a program in the pod could bring back what daemons own: else a restore does. Where that is unknown, it
+    /// is left. The calling thread is in the pod's namespace.
+    pub(crate) fn find_daemons(&mut self) {
+        let may_have = self.daemons == DaemonState::Leave
+            && (self.whole.is_some() || plan::daemons::has_daemons(&self.claims()));
+        if may_have && routing::has_program().is_ok_and(|has_program| !has_program) {
+            self.daemons = DaemonState::Absent;
+        }
     }
 
     /// Whether an address that is missing is left to a daemon.
@@ -137,6 +148,7 @@ impl Matched {
         if self.pod.is_seen() {
             return Ok(state);
         }
+        self.find_daemons();
         let needs = Needs::all_in_pod(&state.links);
         self.complete_inside(state, needs)
     }

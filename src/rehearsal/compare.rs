@@ -1,14 +1,19 @@
 //! What differs between a namespace and its twin, object by object and attribute by attribute: from what the kernel reported.
 
+mod scope;
+
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use crate::model::net::address::Maker;
+use self::scope::ComparedScope;
 use crate::model::net::link::fdb::FdbEntry;
+use crate::model::net::link::sysctl::{Settings, SysctlKey};
 use crate::model::problem::RehearsalCause;
-use crate::model::raw_object::{RawKind, RawObject, RawRoute};
+use crate::model::raw_object::{RawKind, RawObject};
 use crate::model::text::to_hex;
 use crate::model::{IfName, Link, Mac, NetState};
+use crate::plan::DaemonState;
 
 /// A namespace as the kernel reports it.
 #[derive(Debug, Clone, Copy)]
@@ -18,9 +23,12 @@ pub(super) struct Side<'a> {
     pub state: &'a NetState,
 }
 
-/// `RT_TABLE_LOCAL` and `RTN_ANYCAST` (`linux/rtnetlink.h`).
-const TABLE_LOCAL: u32 = 255;
-const ANYCAST: u8 = 4;
+/// Settings of its neighbours that one changes.
+const ADVERTISED_NEIGH: [SysctlKey; 3] = [
+    SysctlKey::known("base_reachable_time_ms"),
+    SysctlKey::known("gc_stale_time"),
+    SysctlKey::known("retrans_time_ms"),
+];
 
 /// One difference: an object, and what about it.
 pub(super) type Difference = (String, RehearsalCause);
@@ -32,8 +40,9 @@ pub(super) fn differences(
     twin: Side<'_>,
     lost: &BTreeSet<IfName>,
     devices: &BTreeSet<IfName>,
+    daemons: DaemonState,
 ) -> Vec<Difference> {
-    let scope = ComparedScope::new(real.state, twin.state, lost, devices);
+    let scope = ComparedScope::new(real, twin.state, lost, devices, daemons);
     let now = grouped(real.reported, &scope);
     let then = grouped(twin.reported, &scope);
     let names: BTreeSet<_> = now.keys().chain(then.keys()).collect();
@@ -46,103 +55,6 @@ pub(super) fn differences(
     found.extend(address_orders(real.reported, twin.reported, lost));
     found.extend(beyond_messages(real.state, twin.state, &scope));
     found
-}
-
-/// What is compared.
-struct ComparedScope<'a> {
-    lost: &'a BTreeSet<IfName>,
-    devices: &'a BTreeSet<IfName>,
-    /// The addresses of the lost links: routes with such a source go with them.
-    lost_sources: BTreeSet<IpAddr>,
-    /// Addresses that the kernel is still probing: its own routes to them come later.
-    passing: BTreeSet<IpAddr>,
-    /// Addresses that the network gave, and prefixes to which it has routes: a router brings them, and no twin has one.
-    given: BTreeSet<(IfName, IpAddr)>,
-    advertised: BTreeSet<(IfName, Option<IpAddr>)>,
-    /// Links that are held down: what is link-local on them comes when the carrier of the link below changes.
-    held: BTreeSet<&'a IfName>,
-}
-
-impl<'a> ComparedScope<'a> {
-    fn new(
-        real: &'a NetState,
-        twin: &NetState,
-        lost: &'a BTreeSet<IfName>,
-        devices: &'a BTreeSet<IfName>,
-    ) -> Self {
-        let held = real.links.iter().filter(|link| link.protodown);
-        let addresses = real.addresses.iter();
-        let of_lost = addresses.clone().filter(|one| lost.contains(&one.dev));
-        let given = addresses.clone().filter(|one| one.maker == Maker::Network);
-        let probed = addresses.chain(&twin.addresses);
-        let probed = probed.filter(|one| one.is_in_detection() || one.has_failed_detection());
-        let advertised = real.advertised.iter().flat_map(|route| {
-            let to = route.destination().addr();
-            let to = Some(to).filter(|to| !to.is_unspecified());
-            let devs = route.devs().into_iter();
-            devs.map(move |dev| (dev.clone(), to))
-        });
-        Self {
-            lost,
-            devices,
-            lost_sources: of_lost.map(|one| one.local).collect(),
-            passing: probed.map(|one| one.local).collect(),
-            given: given.map(|one| (one.dev.clone(), one.local)).collect(),
-            advertised: advertised.collect(),
-            held: held.map(|link| &link.name).collect(),
-        }
-    }
-
-    /// Whether an object goes with the lost links.
-    fn has(&self, one: &RawObject) -> bool {
-        let source = one.source.filter(|_| one.what == RawKind::Route);
-        one.devs.iter().any(|dev| self.lost.contains(dev))
-            || source.is_some_and(|source| self.lost_sources.contains(&source))
-    }
-
-    /// Whether it is a stand-in, or comes with the end of duplicate address detection.
-    fn is_left_out(&self, one: &RawObject) -> bool {
-        let is_own = |route: RawRoute| {
-            let is_anycast =
-                route.kind == ANYCAST && !(self.passing.is_empty() && self.given.is_empty());
-            let mut to = route.to.into_iter();
-            let is_own = route.is_ipv6 && route.table == TABLE_LOCAL;
-            is_own && (is_anycast || to.any(|to| self.passing.contains(&to)))
-        };
-        match one.what {
-            RawKind::Link => one.devs.iter().any(|dev| self.devices.contains(dev)),
-            RawKind::Route => one.route.is_some_and(is_own),
-            RawKind::Address | RawKind::Nexthop | RawKind::Neighbour => false,
-        }
-    }
-
-    /// Whether it comes with a change of carrier.
-    fn is_of_carrier(&self, one: &RawObject) -> bool {
-        let to = match one.what {
-            RawKind::Address => one.source,
-            RawKind::Route => one.route.and_then(|route| route.to),
-            RawKind::Link | RawKind::Nexthop | RawKind::Neighbour => None,
-        };
-        let is_of_link =
-            matches!(to, Some(IpAddr::V6(to)) if to.is_unicast_link_local() || to.is_multicast());
-        is_of_link && one.devs.iter().any(|dev| self.held.contains(dev))
-    }
-
-    /// Whether the network brings what a twin lacks.
-    fn is_of_network(&self, one: &RawObject) -> bool {
-        let is_given = |dev: &IfName, to: IpAddr| self.given.contains(&(dev.clone(), to));
-        match (one.what, one.route) {
-            (RawKind::Address, _) => one
-                .devs
-                .iter()
-                .any(|dev| one.source.is_some_and(|local| is_given(dev, local))),
-            (RawKind::Route, Some(route)) if route.is_ipv6 => one.devs.iter().any(|dev| {
-                self.advertised.contains(&(dev.clone(), route.to))
-                    || route.to.is_some_and(|to| is_given(dev, to))
-            }),
-            _ => false,
-        }
-    }
 }
 
 /// The objects of one name, in the kernel's order.
@@ -171,7 +83,7 @@ fn in_group(
     for one in real {
         match left
             .iter()
-            .position(|other| other.attributes == one.attributes)
+            .position(|other| scope.attributes(other).eq(scope.attributes(one)))
         {
             Some(at) => drop(left.remove(at)),
             None => missing.push(*one),
@@ -182,9 +94,13 @@ fn in_group(
     left.retain(|one| scope.has(one) && !scope.is_of_carrier(one));
     let mut left = left.into_iter();
     for one in missing {
+        if scope.is_left_to_daemon(one) {
+            found.push((name.to_owned(), RehearsalCause::LeftToDaemon { more: 0 }));
+            continue;
+        }
         let cause = left
             .next()
-            .map_or(RehearsalCause::NotBack, |other| changed(one, other));
+            .map_or(RehearsalCause::NotBack, |other| changed(one, other, scope));
         found.push((name.to_owned(), cause));
     }
     found.extend(left.map(|_| (name.to_owned(), RehearsalCause::Surplus)));
@@ -207,20 +123,20 @@ fn in_group(
 }
 
 /// The first attribute in which two objects differ, and how many others do.
-fn changed(real: &RawObject, twin: &RawObject) -> RehearsalCause {
-    let (now, then) = (&real.attributes, &twin.attributes);
-    let names: BTreeSet<&String> = now.keys().chain(then.keys()).collect();
+fn changed(real: &RawObject, twin: &RawObject, scope: &ComparedScope<'_>) -> RehearsalCause {
+    let [now, then] = [real, twin].map(|one| scope.attributes(one).collect::<BTreeMap<_, _>>());
+    let names: BTreeSet<&String> = now.keys().chain(then.keys()).copied().collect();
     let mut differing = names
         .into_iter()
         .filter(|name| now.get(*name) != then.get(*name));
     let Some(first) = differing.next() else {
         return RehearsalCause::Order;
     };
-    let value = |side: &BTreeMap<String, Vec<u8>>| side.get(first).map(|value| shown(value));
+    let value = |side: &BTreeMap<&String, &[u8]>| side.get(first).map(|value| shown(value));
     RehearsalCause::Differs {
         attribute: first.clone(),
-        now: value(now),
-        then: value(then),
+        now: value(&now),
+        then: value(&then),
         more: differing.count(),
     }
 }
@@ -275,7 +191,18 @@ fn beyond_messages(real: &NetState, twin: &NetState, scope: &ComparedScope<'_>) 
         let Some(other) = twin.link(&link.name).filter(|_| is_compared) else {
             continue;
         };
-        let parts = parts(link, other)
+        let is_learned =
+            |entry: &FdbEntry| scope.daemons == DaemonState::Leave && entry.is_of_daemon();
+        if link
+            .fdb
+            .iter()
+            .any(|one| is_learned(one) && !other.fdb.contains(one))
+        {
+            let object = format!("forwarding entries of {}", link.name);
+            found.push((object, RehearsalCause::LeftToDaemon { more: 0 }));
+        }
+        let (link, other) = (without(link, is_learned), without(other, is_learned));
+        let parts = parts(&link, &other, scope.listening.contains(&link.name))
             .into_iter()
             .filter(|(_, is_same)| !is_same);
         found.extend(parts.map(|(part, _)| {
@@ -284,6 +211,16 @@ fn beyond_messages(real: &NetState, twin: &NetState, scope: &ComparedScope<'_>) 
         }));
     }
     found
+}
+
+/// A link without some of its forwarding entries.
+fn without(link: &Link, is_left_out: impl Fn(&FdbEntry) -> bool) -> Cow<'_, Link> {
+    if !link.fdb.iter().any(&is_left_out) {
+        return Cow::Borrowed(link);
+    }
+    let mut link = link.clone();
+    link.fdb.retain(|one| !is_left_out(one));
+    Cow::Owned(link)
 }
 
 /// Whether the twin has the forwarding entries of a link. What links of other namespaces add to a filter is not known.
@@ -298,7 +235,12 @@ fn has_forwarding(real: &Link, twin: &Link) -> bool {
 }
 
 /// The parts of a link that are in no message of links, and whether they are equal.
-fn parts(real: &Link, twin: &Link) -> [(&'static str, bool); 8] {
+fn parts(real: &Link, twin: &Link, listens: bool) -> [(&'static str, bool); 8] {
+    let of_neighbours = |settings: &Settings| -> Settings {
+        let settings = settings.iter().cloned();
+        let is_kept = |key: &SysctlKey| !(listens && ADVERTISED_NEIGH.contains(key));
+        settings.filter(|(key, _)| is_kept(key)).collect()
+    };
     [
         ("qdiscs, classes and filters", real.traffic == twin.traffic),
         ("forwarding entries", has_forwarding(real, twin)),
@@ -311,7 +253,7 @@ fn parts(real: &Link, twin: &Link) -> [(&'static str, bool); 8] {
         ),
         (
             "IPv6 neighbour settings",
-            real.sysctls.neigh6 == twin.sysctls.neigh6,
+            of_neighbours(&real.sysctls.neigh6) == of_neighbours(&twin.sysctls.neigh6),
         ),
         (
             "stable_secret",

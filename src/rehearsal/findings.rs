@@ -17,6 +17,8 @@ pub(crate) struct Rehearsed {
     pub pods: usize,
     /// How many of them come back as they are.
     pub identical: usize,
+    /// How many come back as they are, but for what is left to daemons.
+    pub but_for_daemons: usize,
     /// The others: those that were not rehearsed, and those of which only a part was and came back as it is.
     pub unproven: usize,
     /// Whether the links of the host were rehearsed.
@@ -40,6 +42,7 @@ impl Rehearsed {
         Rehearsal {
             pods: self.pods,
             identical: self.identical,
+            but_for_daemons: self.but_for_daemons,
             unproven: self.unproven,
             host: self.host,
             restore_ms: ms(self.restore),
@@ -67,6 +70,14 @@ impl Rehearsed {
         }
     }
 
+    /// Adds a note about what a restore leaves to daemons of a pod, or of the host.
+    pub(super) fn leave_to_daemons(&mut self, pod: Option<&PodId>, left: Vec<Difference>) {
+        let more = left.len().saturating_sub(1);
+        let first = left.into_iter().next();
+        let left = first.map(|(object, _)| (object, RehearsalCause::LeftToDaemon { more }));
+        self.add(pod, Severity::Info, left.into_iter().collect());
+    }
+
     /// Adds a pod that is not rehearsed.
     pub(super) fn leave_out(&mut self, pod: &PodId, object: &str, why: Unrehearsed) {
         self.unproven += 1;
@@ -83,6 +94,11 @@ impl Rehearsed {
         let cause = RehearsalCause::NotRehearsed { why };
         self.problems.push(cause.info(object).of(pod));
     }
+}
+
+/// Whether a restore leaves the object to its daemon: no reason against a restore, and not identical.
+pub(super) fn is_left_to_daemon((_, cause): &Difference) -> bool {
+    matches!(cause, RehearsalCause::LeftToDaemon { .. })
 }
 
 /// The kernel declares a link operational up to a second after it got carrier (`linkwatch_schedule_work` in `net/core/link_watch.c`), and

@@ -12,7 +12,7 @@ use crate::model::{IfName, Link, LinkKind, Problem};
 use crate::plan::{DaemonState, HostLinks};
 use crate::records::survey::Surveyed;
 use crate::rehearsal::compare::{self, Difference, Side};
-use crate::rehearsal::findings::SettlingTime;
+use crate::rehearsal::findings::{SettlingTime, is_left_to_daemon};
 use crate::rehearsal::stage::{self, Sink};
 use crate::rehearsal::survivors::{self, HostLoss};
 use crate::restore::rehearsed::restore_host;
@@ -77,6 +77,7 @@ impl HostTwin {
         let record = survivors::beyond(record);
         self.host.refresh()?;
         let mut baseline = baseline(record, self.devices.clone(), &self.host);
+        baseline.daemons = surveyed.baseline.daemons;
         let (links, left) = restore_host(&mut self.host, &mut baseline)?;
         self.host.refresh()?;
         (self.links, self.left) = (links, left);
@@ -90,7 +91,7 @@ impl HostTwin {
             let found = self.differences_now(surveyed)?;
             let is_new = |one: &&Problem| one.is_error() && !is_missing_device(one);
             let mut left = self.left.iter().filter(is_new).peekable();
-            let is_settled = found.is_empty() && left.peek().is_none();
+            let is_settled = found.iter().all(is_left_to_daemon) && left.peek().is_none();
             if is_settled || !moment.goes_on() {
                 return Ok(left.map(refused).chain(found).collect());
             }
@@ -111,7 +112,13 @@ impl HostTwin {
             state: &self.host.state,
         };
         let lost = &self.loss.links;
-        Ok(compare::differences(real, twin, lost, &self.devices))
+        Ok(compare::differences(
+            real,
+            twin,
+            lost,
+            &self.devices,
+            surveyed.baseline.daemons,
+        ))
     }
 
     /// The links of the host that pods lose with it.

@@ -18,6 +18,7 @@ use crate::model::Problem;
 use crate::model::problem::{RehearsalCause, Unrehearsed};
 use crate::records::survey::Surveyed;
 pub(crate) use crate::rehearsal::findings::Rehearsed;
+use crate::rehearsal::findings::is_left_to_daemon;
 use crate::rehearsal::host::HostTwin;
 use crate::rehearsal::weights::Part;
 pub(crate) use crate::rehearsal::weights::Weights;
@@ -65,7 +66,9 @@ fn on_stage(
     rehearsed.restore += restored;
     rehearsed.host = surveyed.node_state.is_some();
     if rehearsed.host {
-        let differences = twin.differences(surveyed)?;
+        let differences = twin.differences(surveyed)?.into_iter();
+        let (left, differences) = differences.partition(is_left_to_daemon);
+        rehearsed.leave_to_daemons(None, left);
         rehearsed.add(None, weights.host, differences);
     }
     for link in twin.unrehearsed() {

@@ -11,10 +11,11 @@ use crate::kernel::{Error, reported};
 use crate::model::problem::{RehearsalCause, Unrehearsed};
 use crate::model::raw_object::RawObject;
 use crate::model::{IfName, LinkKind, NetState, Parent, PodId, Severity};
+use crate::plan::DaemonState;
 use crate::records::matched::Matched;
 use crate::records::survey::{Finding, Unmatched};
 use crate::rehearsal::compare::{self as comparison, Difference, Side};
-use crate::rehearsal::findings::{Rehearsed, SettlingTime};
+use crate::rehearsal::findings::{Rehearsed, SettlingTime, is_left_to_daemon};
 use crate::rehearsal::host::{HostTwin, refused};
 use crate::rehearsal::stage::{self, link_data};
 use crate::rehearsal::survivors;
@@ -102,8 +103,12 @@ pub(super) fn compare(
         let states = visit(&mut due, |one| look_at_twin(one, host));
         for (mut one, looked) in due.into_iter().zip(states) {
             let found = looked.and_then(|looked| looked);
-            let found = found.map(|looked| differences(&one.seen, looked));
-            if found.as_ref().is_ok_and(Vec::is_empty) || !one.settling.goes_on() {
+            let daemons = one.restored.matched.daemons;
+            let found = found.map(|looked| differences(&one.seen, looked, daemons));
+            let is_equal = found
+                .as_ref()
+                .is_ok_and(|found| found.iter().all(is_left_to_daemon));
+            if is_equal || !one.settling.goes_on() {
                 rehearsed.count(&one, found);
             } else {
                 twins.push(one);
@@ -130,19 +135,23 @@ impl Rehearsed {
             }
         };
         let left = twin.restored.problems.iter().filter(|one| one.is_error());
-        let differences: Vec<Difference> = left.map(refused).chain(found).collect();
+        let found = left.map(refused).chain(found);
+        let (of_daemons, differences): (Vec<_>, Vec<_>) = found.partition(is_left_to_daemon);
         if differences.is_empty() && !twin.seen.is_whole {
             self.unproven += 1;
         } else {
             self.pods += 1;
-            self.identical += usize::from(differences.is_empty());
+            let is_whole = of_daemons.is_empty();
+            self.identical += usize::from(differences.is_empty() && is_whole);
+            self.but_for_daemons += usize::from(differences.is_empty() && !is_whole);
         }
+        self.leave_to_daemons(Some(&twin.id), of_daemons);
         self.add(Some(&twin.id), twin.severity, differences);
     }
 }
 
 /// The differences between a pod and its twin.
-fn differences(pod: &Seen, (state, reported): Looked) -> Vec<Difference> {
+fn differences(pod: &Seen, (state, reported): Looked, daemons: DaemonState) -> Vec<Difference> {
     let reported = survivors::in_earnest(reported);
     let real = Side {
         reported: &pod.reported,
@@ -152,7 +161,7 @@ fn differences(pod: &Seen, (state, reported): Looked) -> Vec<Difference> {
         reported: &reported,
         state: &state,
     };
-    comparison::differences(real, twin, &pod.lost, &BTreeSet::new())
+    comparison::differences(real, twin, &pod.lost, &BTreeSet::new(), daemons)
 }
 
 /// What a namespace holds, and what the kernel reports of it.
@@ -248,7 +257,9 @@ fn left_out(state: &NetState, twin: &HostTwin) -> impl Iterator<Item = (IfName, 
 
 /// A twin with what stays of a pod as its record.
 fn as_stays(pod: Pod, seen: &Seen, matched: &Matched) -> Matched {
-    with_record(pod, matched, survivors::without(&seen.state, &seen.lost))
+    let mut twin = with_record(pod, matched, survivors::without(&seen.state, &seen.lost));
+    twin.daemons = DaemonState::Restore;
+    twin
 }
 
 /// A twin with the record of the pod.

@@ -74,13 +74,19 @@ pub(super) fn rehearsal(figures: &Rehearsal) -> String {
     let Rehearsal {
         pods,
         identical,
+        but_for_daemons,
         unproven,
         host,
         restore_ms: _,
         took_ms,
         reload_ms: _,
     } = *figures;
-    let numbers = [(pods - identical, "different"), (unproven, "not rehearsed")];
+    let different = pods - identical - but_for_daemons;
+    let numbers = [
+        (but_for_daemons, "identical but for what is left to daemons"),
+        (different, "different"),
+        (unproven, "not rehearsed"),
+    ];
     let what = match (pods + unproven, host) {
         (0, true) => "the host; no pod loses anything with its devices".to_owned(),
         (0, false) => "nothing: no pod loses anything with the host's devices".to_owned(),

@@ -275,6 +275,7 @@ fn in_turns(
         progress.notice(Progress::Phase(Stage::RestoringPods, taken.len()));
         // Read what each pod lacks.
         batch::visit(&mut taken, turn.limit(), |pod| {
+            pod.matched.find_daemons();
             round::survey(pod, host.host, links, limits.conflict_probe)
         });
         // Change nothing in a pod that its runtime is tearing down.

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, from_str};
 
+use crate::common::background::Monitor;
 use crate::common::capture::Capture;
 use crate::common::{Node, Pod};
 
@@ -42,6 +43,7 @@ fn what_a_daemon_withdrew_since_the_snapshot_stays_away_and_is_told() {
     let pods = node.simple_pods(2);
     let withdrawn: Vec<Capture> = pods.iter().map(Pod::capture).collect();
     add(&pods[0]);
+    let _daemon = Monitor::of(&pods[0].ns, &node);
     node.snapshot();
     withdraw(&pods[0]);
     node.netfix("check").exits(0);
@@ -66,6 +68,7 @@ fn what_daemons_own_comes_back_on_request() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     add(&pods[0]);
+    let _daemon = Monitor::of(&pods[0].ns, &node);
     let before = pods[0].capture();
     node.snapshot();
     withdraw(&pods[0]);
@@ -82,6 +85,7 @@ fn what_a_daemon_has_in_place_is_left_unchanged() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     add(&pods[0]);
+    let _daemon = Monitor::of(&pods[0].ns, &node);
     node.snapshot();
     let before = pods[0].capture();
     // The daemon sees the loss, and is back first.

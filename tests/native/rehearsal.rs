@@ -1,5 +1,6 @@
 //! Before a loss, the pods are restored in a twin of the node: what would come back otherwise is told, and nothing is changed.
 
+mod elsewhere;
 mod safety;
 
 use serde_json::Value;

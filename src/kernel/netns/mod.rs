@@ -3,6 +3,7 @@
 pub(crate) mod counters;
 pub(crate) mod host;
 pub mod nsid;
+pub(crate) mod routing;
 
 use std::fs::{self, File};
 use std::io;

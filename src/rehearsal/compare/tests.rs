@@ -41,7 +41,13 @@ fn between(real: &[RawObject], twin: &[RawObject]) -> Vec<RehearsalCause> {
         state: &state,
     };
     let lost = BTreeSet::from([name("eth0")]);
-    let found = differences(side(real), side(twin), &lost, &BTreeSet::new());
+    let found = differences(
+        side(real),
+        side(twin),
+        &lost,
+        &BTreeSet::new(),
+        DaemonState::Leave,
+    );
     found.into_iter().map(|(_, cause)| cause).collect()
 }
 

@@ -156,6 +156,10 @@ sentences! {
         Failed { error } => "could not be rehearsed: {error}",
         TimeOver { limit } => "the rehearsal has taken {limit}: the other pods are not rehearsed" (limit = duration(*limit)),
         NotRehearsed { why } => "is not rehearsed: {why}" (why = why.words()),
+        LeftToDaemon { more: 0 } => "would be left to its daemon, as in a twin of the node",
+        LeftToDaemon { more } => "would be left to its daemon, and {objects} to theirs, as in a twin of the node" (
+            objects = more_objects(*more)
+        ),
     }
 }
 

@@ -116,7 +116,9 @@ fn findings(document: &Document, check: &CheckView, style: Style) -> String {
     let is_printed = |problem: &&Problem| {
         let is_unrehearsed = matches!(
             *problem.cause,
-            Cause::Rehearsal(RehearsalCause::NotRehearsed { .. })
+            Cause::Rehearsal(
+                RehearsalCause::NotRehearsed { .. } | RehearsalCause::LeftToDaemon { .. }
+            )
         );
         let is_unrecorded = matches!(*problem.cause, Cause::Check(CheckCause::Unrecorded { .. }));
         style.is_verbose()

@@ -6,6 +6,7 @@ use crate::context::Context;
 use crate::inventory::Inventory;
 use crate::model::window::WindowPod;
 use crate::model::{Problem, Rehearsal};
+use crate::plan::DaemonState;
 use crate::progress::{Progress, Stage};
 use crate::records::contest::{self, CNI_CACHE};
 use crate::records::fallback::FallbackRequest;
@@ -67,6 +68,11 @@ fn rehearse(
     };
     let fallback = FallbackRequest::NONE;
     let mut surveyed = survey_from(inventory, contents, None, selection, sources, fallback)?;
+    // As the restore of the window does.
+    surveyed.baseline.daemons = DaemonState::Restore;
+    for one in &mut surveyed.matched {
+        one.daemons = DaemonState::Restore;
+    }
     let stage = Progress::Phase(Stage::Rehearsing, surveyed.matched.len());
     context.progress.notice(stage);
     let compared = compare(&mut surveyed, Depth::Creation)?;

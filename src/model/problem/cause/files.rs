@@ -109,6 +109,7 @@ causes! {
         Failed { error: String } => RehearsalDiffers,
         TimeOver { limit: Duration } => RehearsalDiffers,
         NotRehearsed { why: Unrehearsed } => RehearsalDiffers,
+        LeftToDaemon { more: usize } => LeftToDaemon,
     }
 }
 
