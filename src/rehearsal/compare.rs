@@ -237,7 +237,7 @@ fn has_forwarding(real: &Link, twin: &Link) -> bool {
 /// The parts of a link that are in no message of links, and whether they are equal.
 fn parts(real: &Link, twin: &Link, listens: bool) -> [(&'static str, bool); 8] {
     let of_neighbours = |settings: &Settings| -> Settings {
-        let settings = settings.iter().cloned();
+        let settings = settings.iter().copied();
         let is_kept = |key: &SysctlKey| !(listens && ADVERTISED_NEIGH.contains(key));
         settings.filter(|(key, _)| is_kept(key)).collect()
     };

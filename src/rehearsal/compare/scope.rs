@@ -178,10 +178,7 @@ fn given(real: Side<'_>) -> BTreeSet<(IfName, IpAddr)> {
         .iter()
         .filter(|one| one.what == RawKind::Address)
     {
-        let flags = one
-            .attributes
-            .get("IFA_FLAGS")
-            .map(|flags| flags.as_slice());
+        let flags = one.attributes.get("IFA_FLAGS").map(Vec::as_slice);
         let flags = flags.and_then(|flags| flags.try_into().ok());
         let is_marked = flags.map_or(0, u32::from_ne_bytes) & (TEMPORARY | MANAGETEMPADDR) != 0;
         if let (Some(dev), Some(local @ IpAddr::V6(_))) = (one.devs.first(), one.source)
