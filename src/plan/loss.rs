@@ -4,6 +4,7 @@
 //! default route, all routes with a gateway. What a daemon withdraws, what comes without netfix and what has moved is no loss.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::net::IpAddr;
 
 use ipnet::IpNet;
 
@@ -266,13 +267,18 @@ fn is_another(then: &Link, now: &Link) -> bool {
     then.is_on_host() && then.index != 0 && then.index != now.index && has_other_mac
 }
 
-/// The addresses of a link whose absence is a loss: that of a group is no source of a packet.
+/// The addresses of a link whose absence is a loss: that of a group is no source of a packet, and a link-local one reaches no other
+/// network.
 fn owned<'a>(
     state: &'a Indexed<'_>,
     dev: &IfName,
     family: IpFamily,
 ) -> impl Iterator<Item = &'a Address> {
     let addresses = state.addresses_of(dev).iter().copied();
-    let addresses = addresses.filter(|one| one.is_owned() && !one.local.is_multicast());
+    let reaches = |ip: IpAddr| {
+        let is_link_local = matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local());
+        !ip.is_multicast() && !is_link_local
+    };
+    let addresses = addresses.filter(move |one| one.is_owned() && reaches(one.local));
     addresses.filter(move |one| IpFamily::of(one.local.is_ipv4()) == family)
 }
