@@ -1,21 +1,32 @@
 //! Sockets of other processes: what the kernel keeps in them, it tells only through them. They are asked, and nothing is changed in
 //! them (`pidfd_getfd`, Linux 5.6).
 
+use std::collections::BTreeSet;
+use std::fs;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 
 use nix::errno::Errno;
 use nix::sys::socket::{SockType, getsockopt, sockopt};
+use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, statx};
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
 use super::socket;
-use crate::model::IpFamily;
+use crate::model::{Bytes, IpFamily};
 
 /// A process of which sockets are asked.
 pub(crate) struct ForeignProcess(OwnedFd);
 
 /// A second descriptor of a socket of another process.
 pub(crate) struct ForeignSocket(OwnedFd);
+
+/// The link of an open character device of a macvtap or ipvtap.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum TapLink {
+    Named(Bytes),
+    /// It is gone.
+    Gone,
+}
 
 impl ForeignProcess {
     pub(crate) fn open(pid: u32) -> Result<Self, Errno> {
@@ -30,6 +41,49 @@ impl ForeignProcess {
         let got = pidfd_getfd(&self.0, number, PidfdGetfdFlags::empty());
         got.map(ForeignSocket).map_err(errno)
     }
+
+    /// The link of the character device of a macvtap or ipvtap with this number in the process.
+    #[allow(unsafe_code)]
+    pub(crate) fn tap(&self, number: RawFd) -> Result<TapLink, Errno> {
+        /// `TUNGETIFF` (linux/if_tun.h).
+        const TUNGETIFF: libc::c_ulong = 0x8004_54d2;
+        let got = pidfd_getfd(&self.0, number, PidfdGetfdFlags::empty()).map_err(errno)?;
+        // `struct ifreq`: the name, and 24 bytes.
+        let mut request = [0_u8; 40];
+        // SAFETY: `request` is alive, exclusively borrowed for the call, and as long as the structure.
+        let result = unsafe { libc::ioctl(got.as_raw_fd(), TUNGETIFF as _, &raw mut request) };
+        match Errno::result(result) {
+            Err(Errno::ENOLINK) => Ok(TapLink::Gone),
+            Err(errno) => Err(errno),
+            Ok(_) => {
+                let name = request[..16].split(|byte| *byte == 0).next();
+                Ok(TapLink::Named(Bytes::from(
+                    name.unwrap_or_default().to_vec(),
+                )))
+            }
+        }
+    }
+}
+
+/// The major numbers of the character devices of these drivers.
+pub(crate) fn majors(drivers: &[&str]) -> BTreeSet<u32> {
+    let devices = fs::read_to_string("/proc/devices").unwrap_or_default();
+    let lines = devices
+        .lines()
+        .filter_map(|line| line.trim().split_once(' '));
+    lines
+        .filter(|(_, driver)| drivers.contains(driver))
+        .filter_map(|(major, _)| major.parse().ok())
+        .collect()
+}
+
+/// The major number of the character device that a process has open with this number, without a request to a file system in user
+/// space.
+pub(crate) fn major(pid: u32, number: RawFd) -> Option<u32> {
+    let path = format!("/proc/{pid}/fd/{number}");
+    let found = statx(CWD, path, AtFlags::STATX_DONT_SYNC, StatxFlags::TYPE).ok()?;
+    let kind = FileType::from_raw_mode(found.stx_mode.into());
+    kind.is_char_device().then_some(found.stx_rdev_major)
 }
 
 fn errno(error: rustix::io::Errno) -> Errno {

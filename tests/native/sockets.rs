@@ -328,6 +328,42 @@ fn an_open_character_device_is_named() {
     is_calm(&node.restore());
 }
 
+/// A container has its own `/dev`: its node of the device is made by mknod(1).
+#[test]
+fn a_character_device_is_known_by_its_numbers() {
+    let node = Node::new();
+    let pod = node.pod("vm");
+    let add = format!(
+        "link add link eth0 name eth0 netns {} type macvtap",
+        pod.name()
+    );
+    node.ns.ip(&add);
+    pod.ip("link set eth0 up");
+    pod.ip("addr add 10.88.3.9/16 dev eth0");
+    let device = node.temp().join("vhost-net-tap");
+    let make = format!(
+        "mknod {} c $(cat /sys/class/net/eth0/tap*/dev | tr : ' ')",
+        device.display()
+    );
+    let made = pod.ns.exec("sh").args(["-c", &make]).status();
+    assert!(made.is_ok_and(|status| status.success()), "{make}");
+    let mut command = pod.ns.exec("python3");
+    let script = format!(
+        "import signal; f = open('{}', 'r+b', 0); print('ready', flush=True); signal.pause()",
+        device.display()
+    );
+    command.args(["-c", &script]);
+    let vm = Background::start(&mut command, node.temp().join("vm"));
+    vm.wait_for("ready");
+    let title = format!("(pid {})", vm.id());
+    let words = ["character device", &title];
+    names(&node.snapshot(), "info", "eth0", &words);
+    node.lose_and_reload();
+    names(&node.restore(), "warning", "eth0", &words);
+    drop(vm);
+    is_calm(&node.restore());
+}
+
 #[test]
 fn thousands_of_memberships_of_a_tenant_are_one_line() {
     let node = Node::new();

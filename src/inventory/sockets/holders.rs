@@ -12,9 +12,9 @@ use std::os::unix::ffi::OsStrExt;
 use crate::inventory::procfs;
 use crate::inventory::sockets::Suspects;
 use crate::kernel::Errno;
-use crate::kernel::foreign::{ForeignProcess, ForeignSocket};
-use crate::model::IpFamily;
+use crate::kernel::foreign::{self, ForeignProcess, ForeignSocket, TapLink};
 use crate::model::net::link::socket::{Program, SocketKind};
+use crate::model::{Bytes, IpFamily};
 
 /// So many descriptors of the processes of one namespace are read: a tenant may have any number.
 const MOST_FILES: usize = 16 << 10;
@@ -60,8 +60,12 @@ pub(super) fn find(all: &[Suspects]) -> HashMap<SocketPlace, Vec<Program>> {
 /// The sockets whose programs are searched for, and the programs that were found.
 struct HolderSearch {
     packets: HashMap<u64, Vec<SocketPlace>>,
-    /// By the namespace of the process and the path.
-    taps: HashMap<(u64, Vec<u8>), Vec<SocketPlace>>,
+    /// By the namespace of the process and the name of the link.
+    taps: HashMap<(u64, TapLink), Vec<SocketPlace>>,
+    /// The same by the namespace of the process and the path of the kernel's node.
+    tap_paths: HashMap<(u64, Vec<u8>), Vec<SocketPlace>>,
+    /// The major numbers of the character devices of macvtaps and ipvtaps.
+    majors: BTreeSet<u32>,
     namespaces: Vec<Asked>,
     by_inode: HashMap<u64, usize>,
     by_cookie: HashMap<u64, usize>,
@@ -88,6 +92,7 @@ struct Asked {
 impl HolderSearch {
     fn new(all: &[Suspects]) -> Self {
         let (mut packets, mut taps) = (HashMap::<_, Vec<_>>::new(), HashMap::<_, Vec<_>>::new());
+        let mut tap_paths = HashMap::<_, Vec<_>>::new();
         let mut namespaces = Vec::new();
         for (namespace, suspects) in all.iter().enumerate() {
             let mut own = Asked::default();
@@ -98,7 +103,13 @@ impl HolderSearch {
                     SocketKind::Tap { index, is_gone } => {
                         let end = if *is_gone { " (deleted)" } else { "" };
                         let path = format!("/dev/tap{index}{end}").into_bytes();
-                        taps.entry((suspects.inode, path)).or_default().push(place);
+                        let paths = (suspects.inode, path);
+                        tap_paths.entry(paths).or_default().push(place);
+                        let named = one.dev.as_ref().filter(|_| !is_gone);
+                        let link = named.map_or(TapLink::Gone, |dev| {
+                            TapLink::Named(Bytes::from(dev.as_bytes().to_vec()))
+                        });
+                        taps.entry((suspects.inode, link)).or_default().push(place);
                     }
                     SocketKind::Group { index, group } if own.groups.len() < MOST_GROUPS => {
                         own.groups.push((place, *index, *group));
@@ -118,7 +129,13 @@ impl HolderSearch {
         };
         Self {
             packets,
+            majors: if taps.is_empty() {
+                BTreeSet::new()
+            } else {
+                foreign::majors(&["macvtap", "ipvtap"])
+            },
             taps,
+            tap_paths,
             namespaces,
             by_inode: wanted().map(|(at, one)| (one.inode, at)).collect(),
             by_cookie: wanted()
@@ -164,28 +181,51 @@ impl HolderSearch {
                 continue;
             };
             let target = target.as_os_str();
+            let number = entry
+                .file_name()
+                .to_str()
+                .and_then(|name| name.parse().ok());
+            let Some(number) = number else { continue };
             let Some(socket) = socket_inode(target) else {
-                self.tap(inode, pid, target);
+                self.tap(inode, pid, (target, number), &mut process);
                 continue;
             };
             if let Some(places) = self.packets.get(&socket).cloned() {
                 self.note(&places, pid);
                 continue;
             }
-            let number = entry
-                .file_name()
-                .to_str()
-                .and_then(|name| name.parse().ok());
-            if let Some(number) = number {
-                self.ask(at, pid, number, &mut process);
-            }
+            self.ask(at, pid, number, &mut process);
         }
     }
 
-    fn tap(&mut self, inode: u64, pid: u32, target: &OsStr) {
-        if !self.taps.is_empty()
-            && let Some(places) = self.taps.get(&(inode, target.as_bytes().to_vec())).cloned()
-        {
+    /// The device of a tap, by its link; where the process cannot be asked, by the path of the kernel's node. A program may have
+    /// opened another node: mknod(1) makes one, and a bind mount has its own path.
+    fn tap(
+        &mut self,
+        inode: u64,
+        pid: u32,
+        (target, number): (&OsStr, RawFd),
+        process: &mut Option<Result<ForeignProcess, Errno>>,
+    ) {
+        let has_path = target.as_bytes().starts_with(b"/");
+        if self.taps.is_empty() || !has_path {
+            return;
+        }
+        let major = foreign::major(pid, number);
+        if !major.is_some_and(|major| self.majors.contains(&major)) {
+            return;
+        }
+        let process = process.get_or_insert_with(|| ForeignProcess::open(pid));
+        let link = process.as_ref().map(|process| process.tap(number));
+        let by_path = self.tap_paths.get(&(inode, target.as_bytes().to_vec()));
+        let places = match link {
+            Ok(Ok(TapLink::Gone)) => by_path
+                .filter(|_| target.as_bytes().ends_with(b" (deleted)"))
+                .or_else(|| self.taps.get(&(inode, TapLink::Gone))),
+            Ok(Ok(link)) => self.taps.get(&(inode, link)),
+            _ => by_path,
+        };
+        if let Some(places) = places.cloned() {
             self.note(&places, pid);
         }
     }
