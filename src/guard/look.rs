@@ -1,6 +1,6 @@
 //! One look: observes the machine, decides, and restores. It runs in a process of its own, which gives all memory back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::clock;
@@ -293,7 +293,19 @@ impl GuardObservation {
             links: wanted.lost.clone(),
             without: wanted.without.clone(),
             pods,
+            stayed: self.stayed(),
         }
+    }
+
+    /// The ifindexes of the recorded links that are there as when all was well.
+    fn stayed(&self) -> BTreeSet<u32> {
+        let settled = &self.decided.record.settled;
+        let links = self.sight.links.iter();
+        let stayed = links.filter(|(name, link)| {
+            let then = settled.get(*name).copied().unwrap_or(link.recorded);
+            link.now == Some(then)
+        });
+        stayed.filter_map(|(_, link)| link.now).collect()
     }
 
     /// When the first of the links under a pod was lost.

@@ -1,9 +1,12 @@
 //! What the restores of one run know of each other.
 //!
 //! A pod that loses its links while those of the host under it stay may be one that its runtime is tearing down. Nothing is
-//! created in it again: its addresses may belong to another pod by now.
+//! created in it again: its addresses may belong to another pod by now. While a CNI plugin removes the network, containerd still
+//! reports the sandbox as ready: a second query, a moment later, decides.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::inventory::kubelet_endpoint;
 use crate::inventory::observe::Host;
@@ -14,7 +17,7 @@ use crate::plan::HostLinks;
 use crate::records::survey::Surveyed;
 use crate::restore::facts::Restored;
 use crate::restore::host::scope::ParentChange;
-use crate::restore::pods::pod::PodJob;
+use crate::restore::pods::pod::{PodJob, PodState};
 use crate::runtime::{RuntimeAnswer, RuntimeConfig, Sandbox};
 
 /// What the restores of one run know of each other.
@@ -24,15 +27,43 @@ pub(crate) struct Course {
     pub recovered: BTreeSet<NetnsKey>,
     /// Whether this is a watch after a restore: whatever is missing was lost again.
     pub is_watch: bool,
-    /// The ifindexes of the host's links under the pods, as the last restore left them.
+    /// The ifindexes of the host's links under the pods, as the last restore left them; before the first restore those that were not
+    /// lost, if that is known.
     parents: Option<BTreeSet<u32>>,
-    /// Those of them that are still there, in a watch.
+    has_restored: bool,
+    /// Those of the parents that are still there.
     stayed: Option<BTreeSet<u32>>,
     /// Pods that their runtime was tearing down.
     torn: BTreeMap<NetnsKey, PodInfo>,
 }
 
+/// Whether a runtime is tearing a pod down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::restore) enum Removal {
+    None,
+    /// It may be, although it reported the sandbox as ready at this moment.
+    Possible(Instant),
+    Known,
+}
+
+impl Removal {
+    fn is_possible(self) -> bool {
+        matches!(self, Self::Possible(_))
+    }
+}
+
+/// Between the two queries about a pod that may be torn down.
+const DOUBT: Duration = Duration::from_secs(1);
+
 impl Course {
+    /// After a loss of which links of the host are known to have stayed: their ifindexes.
+    pub(crate) fn after_loss(stayed: BTreeSet<u32>) -> Self {
+        Self {
+            parents: Some(stayed),
+            ..Self::default()
+        }
+    }
+
     /// The pods that their runtime was tearing down.
     pub(crate) fn torn(&self) -> BTreeSet<PodId> {
         self.torn.values().map(|info| info.id.clone()).collect()
@@ -55,7 +86,8 @@ impl Course {
 
     /// A restore begins; `parents` reads the ifindexes of the host's links under the pods.
     pub(super) fn begin(&mut self, parents: impl FnOnce() -> BTreeSet<u32>) {
-        let before = self.parents.as_ref().filter(|_| self.is_watch);
+        let is_known = self.is_watch || !self.has_restored;
+        let before = self.parents.as_ref().filter(|_| is_known);
         self.stayed = before.map(|before| before & &parents());
     }
 
@@ -63,11 +95,12 @@ impl Course {
     pub(super) fn end(&mut self, then: &BTreeSet<u32>, now: BTreeSet<u32>) -> ParentChange {
         let change = ParentChange::compare(then, &now);
         self.parents = Some(now);
+        self.has_restored = true;
         change
     }
 
-    /// Leaves out the pods whose links alone are lost, and whose sandbox is not ready any more. What each pod lacks must be
-    /// known.
+    /// Leaves out the pods whose links alone are lost, and whose sandbox is not ready any more. One whose sandbox is ready is put
+    /// off until the last turn, in which it is queried again. What each pod lacks must be known.
     pub(super) fn leave_torn(
         &mut self,
         pods: &mut Vec<&mut PodJob>,
@@ -87,12 +120,30 @@ impl Course {
             return;
         }
         let torn = torn_down(&alone, runtimes);
-        for pod in pods.iter_mut().filter(|pod| torn.contains(pod.id())) {
-            pod.is_torn = true;
-            let key = pod.matched.pod.netns.key();
-            self.torn.insert(key, pod.matched.info.clone());
+        for pod in pods.iter_mut() {
+            let is_alone = pod.lost_alone && has_lost_links(pod);
+            if torn.contains(pod.id()) {
+                pod.removal = Removal::Known;
+                let key = pod.matched.pod.netns.key();
+                self.torn.insert(key, pod.matched.info.clone());
+            } else if is_alone && pod.matched.info.sandbox.is_some() && !pod.removal.is_possible() {
+                pod.removal = Removal::Possible(Instant::now());
+                // The last turn reads it again.
+                (pod.state, pod.before) = (PodState::Late, None);
+            }
         }
-        pods.retain(|pod| !pod.is_torn);
+        pods.retain(|pod| pod.removal != Removal::Known && !pod.is_late());
+    }
+
+    /// Waits until the pods that were put off can be queried again.
+    pub(super) fn wait(pods: &[&mut PodJob]) {
+        let asked = pods.iter().filter_map(|pod| match pod.removal {
+            Removal::Possible(asked) => Some(asked),
+            Removal::None | Removal::Known => None,
+        });
+        let until = asked.max().map(|asked| asked + DOUBT);
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        thread::sleep(left.unwrap_or_default());
     }
 
     /// Adds the pods that were left out to those that are gone.

@@ -26,7 +26,7 @@ use crate::restore::conflict::detection::Detection;
 use crate::restore::conflict::holders;
 use crate::restore::conflict::pace::Pace;
 use crate::restore::conflict::probe::Probing;
-use crate::restore::course::Course;
+use crate::restore::course::{Course, Removal};
 use crate::restore::facts::{Limits, RestoreState, Restored, RestoredPod};
 use crate::restore::host::links::{HostDone, HostJob};
 use crate::restore::host::scope::ParentChange;
@@ -244,7 +244,7 @@ fn in_order(
     // Find both sides of each conflict about a MAC. The caller begins again if parents were lost meanwhile.
     holders::find_mac_owners(&mut pods, host.host);
     let parents = course.end(&parents, host.parents());
-    pods.retain(|pod| !pod.is_torn);
+    pods.retain(|pod| pod.removal != Removal::Known);
     Ok(Done {
         detecting: host.detecting(),
         settings: host.settings(),
@@ -273,6 +273,7 @@ fn in_turns(
             continue;
         }
         progress.notice(Progress::Phase(Stage::RestoringPods, taken.len()));
+        Course::wait(&taken);
         // Read what each pod lacks.
         batch::visit(&mut taken, turn.limit(), |pod| {
             pod.matched.find_daemons();

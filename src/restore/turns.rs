@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use crate::restore::course::Removal;
 use crate::restore::pods::pod::PodJob;
 
 /// The pods of a turn in parts with so many addresses to probe, which takes a second: no pod waits for the probes of those after it.
@@ -70,7 +71,7 @@ impl Turn {
         let is_small = pod.size <= SMALL;
         match self {
             Self::Small => is_small,
-            Self::Budget(_) => !is_small || pod.is_late(),
+            Self::Budget(_) => (!is_small || pod.is_late()) && pod.removal == Removal::None,
             Self::Rest(_) => pod.is_late(),
         }
     }

@@ -1,9 +1,8 @@
 //! One pod during a restore: its state, and what was found and done in it.
 
 use std::collections::{BTreeSet, HashSet};
-use std::mem;
-use std::slice;
 use std::time::{Duration, Instant};
+use std::{mem, slice};
 
 use crate::inventory::cannot_observe;
 use crate::inventory::observe::{Host, Pod};
@@ -17,6 +16,7 @@ use crate::records::matched::Matched;
 use crate::restore::apply::{FailedStep, remaining};
 use crate::restore::conflict::detection::{Detecting, unfinished};
 use crate::restore::conflict::targets::ProbeTarget;
+use crate::restore::course::Removal;
 use crate::restore::facts::{RestoreState, RestoredPod};
 use crate::restore::pods::size::size;
 
@@ -47,7 +47,7 @@ pub(in crate::restore) struct PodJob {
     /// Whether the host's links under it stayed since the restore before.
     pub lost_alone: bool,
     /// Whether its runtime is tearing it down: nothing is changed in it.
-    pub is_torn: bool,
+    pub removal: Removal,
     /// Whether what is done in it goes to the log.
     is_logged: bool,
 }
@@ -106,7 +106,7 @@ impl PodJob {
             failures: Vec::new(),
             owner: None,
             lost_alone: false,
-            is_torn: false,
+            removal: Removal::None,
             is_logged: true,
         }
     }
@@ -167,7 +167,7 @@ impl PodJob {
 
     /// Another turn begins; the work was `postponed` after this time.
     pub(in crate::restore) fn begin_turn(&mut self, postponed: Option<Duration>) {
-        self.postponed = postponed;
+        self.postponed = postponed.filter(|_| self.removal == Removal::None);
         if self.is_late() {
             self.state = PodState::Waiting;
         }
@@ -337,7 +337,7 @@ impl PodJob {
             failures,
             owner,
             lost_alone,
-            is_torn: _,
+            removal: _,
             is_logged: _,
         } = self;
         let (mut problems, view) = match state {

@@ -11,6 +11,7 @@ use crate::kubelet::unit::UnitToPause;
 use crate::model::window::{PhaseName, WindowPod};
 use crate::model::{IfName, Problem};
 use crate::refusal::Refusal;
+use crate::restore::course::Course;
 use crate::runtime::RuntimeAnswer;
 use crate::store::Guard;
 use crate::upgrade::baseline::{LeftOut, read_back};
@@ -34,6 +35,8 @@ pub(crate) struct UnplannedLoss {
     pub without: BTreeSet<IfName>,
     /// The pods, those that lost their network with the moment as part of the window that begins at `since`.
     pub pods: Vec<WindowPod>,
+    /// The ifindexes of the host's links under pods that were not lost.
+    pub stayed: BTreeSet<u32>,
 }
 
 /// What the runtimes answer while the pods are restored.
@@ -52,7 +55,8 @@ pub(crate) fn drive_unplanned(
     }
     let ledger = Ledger::unplanned(guard, context, request.log_limit)?;
     baseline.silent = Silence::all_recorded(ledger.session.window());
-    let network = PodNetwork::new(baseline, LeftOut::default(), Unselected::default());
+    let mut network = PodNetwork::new(baseline, LeftOut::default(), Unselected::default());
+    network.course = Course::after_loss(loss.stayed.clone());
     Ok(Driver::new(request, context, ledger).run_unplanned(network, loss))
 }
 

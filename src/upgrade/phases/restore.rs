@@ -31,7 +31,7 @@ pub(crate) struct PodNetwork {
     /// Since the last restore.
     losses: LossWatch,
     /// What the restores know of each other.
-    course: Course,
+    pub course: Course,
 }
 
 impl PodNetwork {

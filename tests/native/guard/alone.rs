@@ -5,8 +5,9 @@ use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
-use super::{Guard, LONG, add_upper, once, pod_on, remembered, unplanned, upgrade};
+use super::{Guard, LONG, add_upper, once, pod_on, remembered, starting, unplanned, upgrade};
 use crate::common::background::{Background, wait_until};
+use crate::common::runtimes::{FakeCri, Sandbox, Script};
 use crate::common::{Node, Pod};
 
 #[test]
@@ -60,6 +61,48 @@ fn a_pod_that_lost_its_link_alone_is_left_alone() {
     pods[0].ip("link del eth0");
     once(&node, "").exits(0);
     assert!(!pods[0].has_eth0() && unplanned(&node).is_empty());
+}
+
+#[test]
+fn a_pod_that_is_torn_down_while_the_guard_waits_for_a_nic_gets_nothing_back() {
+    let node = Node::new();
+    let nic = |number: u32| {
+        let pair = format!("link add eth{number} type veth peer name up{number}");
+        node.ns.ip(&pair);
+        node.ns.ip(&format!("link set eth{number} up"));
+        node.ns.ip(&format!("link set up{number} up"));
+    };
+    nic(1);
+    nic(2);
+    let pods = [
+        node.pod("web").simple(),
+        pod_on(&node, "api", "eth1"),
+        pod_on(&node, "db", "eth2"),
+    ];
+    let before = pods[0].capture();
+    let sandboxes = (1..).zip(&pods);
+    let sandboxes = sandboxes.map(|(number, pod)| Sandbox::of(pod, pod.name(), number));
+    let script = Script {
+        sandboxes: sandboxes.collect(),
+        ..Script::default()
+    };
+    let cri = FakeCri::start(&node.temp().join("cri.sock"), script);
+    let socket = cri.socket.display();
+    let runtime = format!("--runtime cri --runtime-endpoint unix://{socket}");
+    node.netfix(&format!("snapshot {runtime}")).exits(0);
+    node.ns.ip("link del eth2");
+    node.lose_and_reload();
+    let words = format!("--nic-wait 4s {runtime}");
+    let mut guard = starting(&node, &words).spawn().expect("a guard");
+    let window = node.state_dir().join("window.json");
+    assert!(wait_until(LONG, || window.exists()));
+    cri.change(|script| {
+        script.sandboxes.remove(1);
+    });
+    pods[1].ip("link del eth0");
+    guard.wait().expect("its end");
+    pods[0].assert_same_as(&before);
+    assert!(!pods[1].has_eth0(), "restored in a pod that is torn down");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::beside::Beside;
 use super::scene::{KUBELET, Scene, of_pods};
+use crate::common::background::wait_until;
 use crate::common::kept::json;
 use crate::common::runtimes::{ContainerOfPod, FakeCri, Sandbox, Script};
 use crate::common::{Node, Pod, Run};
@@ -264,6 +265,22 @@ fn nothing_is_restored_in_a_pod_that_its_runtime_tears_down() {
         .errors(&[])
         .names("pod-gone", &stage.ids[1], &["gone: deleted, or killed"])
         .has_no("degraded");
+    assert!(!pod.has_eth0(), "restored in a pod that is torn down");
+    stage.assert_fates(["same", "gone"]);
+}
+
+#[test]
+fn a_sandbox_that_is_ready_until_its_network_is_gone_is_being_torn_down() {
+    let node = Node::new();
+    let stage = Stage::new(&node, 0);
+    let upgrade = stage.watched();
+    let (pod, lists) = (&stage.scene.pods[1], stage.cri.lists());
+    pod.ip("link del eth0");
+    assert!(wait_until(MOMENT * 5, || stage.cri.lists() > lists));
+    stage.end_sandbox();
+    thread::sleep(MOMENT);
+    assert!(!pod.has_eth0(), "restored in a pod that is torn down");
+    upgrade.finish().exits(0).errors(&[]);
     assert!(!pod.has_eth0(), "restored in a pod that is torn down");
     stage.assert_fates(["same", "gone"]);
 }
