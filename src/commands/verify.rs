@@ -22,7 +22,7 @@ pub(super) fn run(args: &VerifyArgs, context: &mut Context) -> Result<Document, 
         node.as_ref(),
         &selection,
         &targets,
-        args.answer_wait,
+        gateways::ProbeLimits::new(args.answer_wait),
         progress,
     )?;
     abandoned::note_verify(&verified, &context.store);

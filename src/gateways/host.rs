@@ -49,7 +49,7 @@ impl Scope<'_> {
             add(route, &|dev| self.name_now(dev));
         }
         questions.add_router(router.filter(|(_, dev)| self.has_neighbours(dev)));
-        questions.finish()
+        questions.finish(None)
     }
 
     /// The links that a restore brings back, by their recorded and their present names.

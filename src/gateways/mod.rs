@@ -1,5 +1,7 @@
 //! Do the pods reach their gateways, and does the host?
 
+mod answers;
+mod destinations;
 mod host;
 mod names;
 mod probe;
@@ -15,8 +17,7 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use nix::errno::Errno;
-
+pub(crate) use self::answers::{Answers, ProbeLimits, Reachability};
 use self::question::{Prober, Question, Questions};
 use self::recorded::Recorded;
 use self::targets::{Queries, TargetAnswers, VerifyTarget};
@@ -31,8 +32,8 @@ use crate::model::net::stack;
 use crate::model::pod::empty::needs_none;
 use crate::model::problem::{GatewayCause, MatchingCause};
 use crate::model::{
-    GatewayAnswer, IfName, NetState, NodeIdentity, NodeState, PodId, PodSummary, Problem,
-    StackLink, TargetAnswer, interfaces,
+    IfName, NetState, NodeIdentity, NodeState, PodId, PodSummary, Problem, StackLink, TargetAnswer,
+    interfaces,
 };
 use crate::progress::{Listener, Progress, Stage};
 use crate::records::contest::CNI_CACHE;
@@ -90,31 +91,6 @@ pub(crate) struct VerifiedPod {
     pub targets: Vec<TargetAnswer>,
 }
 
-/// What the gateways of one namespace answered.
-#[derive(Debug)]
-pub(crate) struct Answers {
-    pub state: Reachability,
-    pub gateways: Vec<GatewayAnswer>,
-    /// When the first of them answered.
-    pub first: Option<Instant>,
-}
-
-/// Whether a namespace reaches its gateways; the worst of them decides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Reachability {
-    NoGateway,
-    /// All answered.
-    Reachable,
-    /// One could not be probed.
-    Unknown,
-    /// One did not answer.
-    Unreachable,
-    /// It has no interface and no checkpoint.
-    NoCheckpoint,
-    /// It could not be read.
-    Failed,
-}
-
 /// Probes the gateways that the pods and the host have, and those that they had by these records.
 pub(crate) fn verify(
     mut inventory: Inventory,
@@ -122,7 +98,7 @@ pub(crate) fn verify(
     node: Option<&NodeState>,
     selection: &Selection,
     targets: &[VerifyTarget],
-    timeout: Duration,
+    limits: ProbeLimits,
     progress: &mut dyn Listener,
 ) -> Result<Verified, Refusal> {
     inventory.learn_names(&stored.records());
@@ -137,7 +113,9 @@ pub(crate) fn verify(
         mut questions,
         under_pods,
         without_network,
-    } = survey(&mut inventory, &recorded, node, &mut problems);
+        spent,
+        mut unanswered,
+    } = survey(&mut inventory, &recorded, node, limits.pod, &mut problems);
     let scope = host::Scope {
         now: &inventory.host.state,
         recorded: node.map(|node| &node.state),
@@ -147,19 +125,16 @@ pub(crate) fn verify(
     let router = state::router(&mut inventory.host.socket, scope.now);
     questions.extend(scope.questions(router.unwrap_or_default()));
     progress.notice(Progress::Phase(Stage::ProbingGateways, questions.len()));
-    let asking: Vec<usize> = (0..inventory.pods.len())
-        .filter(|at| !without_network.contains(at))
-        .collect();
+    let asking = (0..inventory.pods.len()).filter(|at| !without_network.contains(at));
+    let asking: Vec<usize> = asking.collect();
     let mut parts = targets::parts(&asking, targets);
-    let mut start = |pods: &mut [Pod]| Some(Queries::start(pods, parts.next()?, targets, timeout));
+    let mut start =
+        |pods: &mut [Pod]| Some(Queries::start(pods, parts.next()?, targets, limits.answer));
     let mut queries = start(&mut inventory.pods);
-    let answers = probe::probe(&mut inventory, &questions, timeout).map_err(|error| {
-        let error = error.to_string();
-        Refusal::failed(GatewayCause::ProbeFailed { error }.error("probe"))
-    })?;
-    let (mut host, mut unanswered) = (Answers::none(Reachability::NoGateway), Vec::new());
+    let answers = probe::probe(&mut inventory, &questions, limits, &spent).map_err(probe_failed)?;
+    let mut host = Answers::none(Reachability::NoGateway);
     for (question, answer) in questions.iter().zip(answers) {
-        unanswered.extend(take(question, answer, &mut host, &mut pods, timeout));
+        unanswered.extend(take(question, answer, &mut host, &mut pods, limits));
     }
     while let Some(part) = queries {
         for (at, found) in part.finish() {
@@ -177,23 +152,28 @@ pub(crate) fn verify(
     })
 }
 
+fn probe_failed(error: Error) -> Refusal {
+    let error = error.to_string();
+    Refusal::failed(GatewayCause::ProbeFailed { error }.error("probe"))
+}
+
 /// Adds the answer of one gateway to those of its namespace; returns what is wrong with it.
 fn take(
     question: &Question,
     answer: ProbeAnswer,
     host: &mut Answers,
     pods: &mut [VerifiedPod],
-    timeout: Duration,
+    limits: ProbeLimits,
 ) -> Option<Unanswered> {
     let object = format!("{} dev {}", question.gateway, question.dev);
     Some(match question.place {
         Prober::Host => Unanswered {
-            cause: host.take(question, answer, timeout)?,
+            cause: host.take(question, answer, limits)?,
             pod: None,
             object: format!("{object} of the host"),
         },
         Prober::Pod(at) => Unanswered {
-            cause: pods[at].answers.take(question, answer, timeout)?,
+            cause: pods[at].answers.take(question, answer, limits)?,
             pod: Some(pods[at].pod.info.id.clone()),
             object,
         },
@@ -222,26 +202,34 @@ struct ProbePlan {
     under_pods: BTreeSet<IfName>,
     /// The pods that had no interface when their state was saved, and have none.
     without_network: BTreeSet<usize>,
+    /// What each pod has cost.
+    spent: Vec<Duration>,
+    /// Those that cost too much.
+    unanswered: Vec<Unanswered>,
 }
 
 fn survey(
     inventory: &mut Inventory,
     recorded: &Recorded<'_>,
     node: Option<&NodeState>,
+    budget: Duration,
     problems: &mut Vec<Problem>,
 ) -> ProbePlan {
-    let states = observe_reach(&mut inventory.pods, &inventory.host);
+    let (states, spent): (Vec<_>, _) = observe_reach(&mut inventory.pods, &inventory.host, budget)
+        .into_iter()
+        .unzip();
     let is_bare = |reach: &Reach| reach.state.links_but_loopback().next().is_none();
-    let bare: Vec<bool> = states
-        .iter()
-        .map(|state| state.as_ref().is_ok_and(is_bare))
-        .collect();
+    let bare = states.iter().map(|one| one.as_ref().is_ok_and(is_bare));
+    let bare: Vec<bool> = bare.collect();
     let witnesses = Witnesses {
         answer: inventory.answer.as_ref(),
         cni_cache: Path::new(CNI_CACHE),
     };
     let evidence = witnesses.among(&mut inventory.pods, &bare);
-    let mut survey = ProbePlan::default();
+    let mut survey = ProbePlan {
+        spent,
+        ..ProbePlan::default()
+    };
     for (at, (pod, state)) in inventory.pods.iter().zip(states).enumerate() {
         let summary = PodSummary::bare(&pod.info, Some(&pod.netns.path));
         let mut verified = VerifiedPod::new(summary, Reachability::NoGateway);
@@ -253,19 +241,22 @@ fn survey(
                 verified.pod.interfaces = interfaces(&state);
                 let then_state = then.map(|extension| &extension.state);
                 survey.stands_on([&*stack::under(&state, &inventory.host.state)]);
-                let gateways = gateways(Prober::Pod(at), &state, then_state, router);
-                survey.questions.extend(gateways);
-                let is_bare = bare[at];
+                survey.add_gateways(at, (&state, then_state), router, budget);
                 let known = node.and_then(|node| node.empty(&pod.identity));
                 let was_empty = needs_none(known, evidence[at]);
-                if is_bare && was_empty {
+                if bare[at] && was_empty {
                     survey.without_network.insert(at);
                 }
-                let is_unknown = is_bare && then.is_none() && !was_empty;
+                let is_unknown = bare[at] && then.is_none() && !was_empty;
                 if is_unknown {
                     verified.answers.state = Reachability::NoCheckpoint;
                 }
                 is_unknown.then(|| MatchingCause::BareWithoutCheckpoint.error(object))
+            }
+            Err(Error::Late) => {
+                verified.answers.state = Reachability::Unknown;
+                survey.add_late(&pod.info.id, object, budget);
+                None
             }
             Err(error) => {
                 verified.answers.state = Reachability::Failed;
@@ -279,6 +270,30 @@ fn survey(
 }
 
 impl ProbePlan {
+    /// Adds the gateways of a pod that has this state and had that one, as far as its budget allows.
+    fn add_gateways(
+        &mut self,
+        at: usize,
+        (now, then): (&NetState, Option<&NetState>),
+        router: Option<(IpAddr, IfName)>,
+        budget: Duration,
+    ) {
+        let begin = Instant::now();
+        let until = begin + budget.saturating_sub(self.spent[at]);
+        let questions = gateways(Prober::Pod(at), now, then, router, until);
+        self.questions.extend(questions);
+        self.spent[at] += begin.elapsed();
+    }
+
+    /// Adds a pod whose budget was used up while it was read.
+    fn add_late(&mut self, pod: &PodId, object: String, budget: Duration) {
+        self.unanswered.push(Unanswered {
+            pod: Some(pod.clone()),
+            object,
+            cause: GatewayCause::OverBudget { budget },
+        });
+    }
+
     fn stands_on<'a>(&mut self, stacks: impl IntoIterator<Item = &'a [StackLink]>) {
         let links = stacks.into_iter().flatten();
         self.under_pods.extend(links.map(|link| link.name.clone()));
@@ -291,6 +306,7 @@ fn gateways(
     now: &NetState,
     then: Option<&NetState>,
     router: Option<(IpAddr, IfName)>,
+    until: Instant,
 ) -> Vec<Question> {
     let mut questions = Questions::new(place, now, then);
     let before = then.iter().flat_map(|state| &state.routes);
@@ -300,7 +316,7 @@ fn gateways(
         }
     }
     questions.add_router(router);
-    questions.finish()
+    questions.finish(Some(until))
 }
 
 impl VerifiedPod {
@@ -329,62 +345,5 @@ impl VerifiedPod {
             self.targets.push(answer);
         }
         unanswered
-    }
-}
-
-impl Answers {
-    fn none(state: Reachability) -> Self {
-        Self {
-            state,
-            gateways: Vec::new(),
-            first: None,
-        }
-    }
-
-    /// Adds the answer of one gateway; returns what is wrong with it.
-    fn take(
-        &mut self,
-        question: &Question,
-        answer: ProbeAnswer,
-        timeout: Duration,
-    ) -> Option<GatewayCause> {
-        let mut view = GatewayAnswer {
-            address: question.gateway,
-            dev: question.dev.clone(),
-            reachable: Some(false),
-            rtt_us: None,
-            lladdr: None,
-        };
-        let mut state = Reachability::Unreachable;
-        let cause = match answer {
-            ProbeAnswer::Reachable { rtt, lladdr, at } => {
-                state = Reachability::Reachable;
-                view.reachable = Some(true);
-                view.rtt_us = rtt.and_then(|rtt| u64::try_from(rtt.as_micros()).ok());
-                view.lladdr = lladdr;
-                self.first = Some(self.first.map_or(at, |first| first.min(at)));
-                None
-            }
-            ProbeAnswer::Static => {
-                state = Reachability::Unknown;
-                view.reachable = None;
-                Some(GatewayCause::PermanentNeighbour)
-            }
-            ProbeAnswer::Silent => Some(GatewayCause::NoAnswer { timeout }),
-            ProbeAnswer::Refused(errno @ (Errno::ENOBUFS | Errno::ENOMEM)) => {
-                state = Reachability::Unknown;
-                view.reachable = None;
-                let error = Error::from(errno).to_string();
-                Some(GatewayCause::NoMemory { error })
-            }
-            ProbeAnswer::Refused(errno) => Some(GatewayCause::CannotProbe {
-                error: Error::from(errno).to_string(),
-            }),
-            ProbeAnswer::Blocked(obstacle) => Some(obstacle.cause(question)),
-            ProbeAnswer::NoInterface => Some(GatewayCause::InterfaceMissing),
-        };
-        self.state = self.state.max(state);
-        self.gateways.push(view);
-        cause
     }
 }

@@ -1,11 +1,14 @@
 //! Probes gateways from inside the pods, and from the host, all side by side.
 
+use std::collections::HashMap;
+use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
+use super::answers::ProbeLimits;
 use super::question::{Prober, Question};
 use super::trial::{GatewayProbe, ProbeAnswer};
 use crate::inventory::observe::Pod;
@@ -18,7 +21,8 @@ use crate::kernel::{Error, Socket};
 pub(super) fn probe(
     inventory: &mut Inventory,
     questions: &[Question],
-    timeout: Duration,
+    limits: ProbeLimits,
+    spent: &[Duration],
 ) -> Result<Vec<ProbeAnswer>, Error> {
     let room = visit::room(&mut inventory.pods);
     let part_of = |question: &Question| match question.place {
@@ -27,7 +31,7 @@ pub(super) fn probe(
     };
     let mut answers = Vec::with_capacity(questions.len());
     for part in questions.chunk_by(|a, b| part_of(a) == part_of(b) || part_of(b).is_none()) {
-        let answered = probe_at_once(inventory, part, timeout);
+        let answered = probe_at_once(inventory, part, limits, spent);
         inventory.pods.iter_mut().for_each(Pod::release);
         answers.extend(answered?);
     }
@@ -37,10 +41,11 @@ pub(super) fn probe(
 fn probe_at_once(
     inventory: &mut Inventory,
     questions: &[Question],
-    timeout: Duration,
+    limits: ProbeLimits,
+    spent: &[Duration],
 ) -> Result<Vec<ProbeAnswer>, Error> {
     let mut probes: Vec<_> = questions.iter().map(GatewayProbe::new).collect();
-    let heard = hear(inventory, &mut probes, timeout);
+    let heard = hear(inventory, &mut probes, limits, spent);
     forget(inventory, &probes);
     heard?;
     Ok(probes.into_iter().map(GatewayProbe::outcome).collect())
@@ -50,12 +55,15 @@ fn probe_at_once(
 fn hear(
     inventory: &mut Inventory,
     probes: &mut [GatewayProbe<'_>],
-    timeout: Duration,
+    limits: ProbeLimits,
+    spent: &[Duration],
 ) -> Result<(), Error> {
     /// The kernel copies each broadcast to every macvlan on the same parent: a thousand take it a second, and the first
     /// answers must not wait for that.
     const AT_ONCE: usize = 64;
     let mut listeners = Vec::new();
+    let about = by_gateway(probes);
+    let left = |at: usize| limits.pod.saturating_sub(spent[at]);
     let (mut begin, spare) = (0, AtomicUsize::new(spare(probes)));
     while begin < probes.len() {
         let most = (begin + AT_ONCE).min(probes.len());
@@ -65,19 +73,22 @@ fn hear(
             + rest
                 .take_while(|probe| probe.question.place == last)
                 .count();
-        start_some(inventory, &mut probes[begin..end], &mut listeners, &spare)?;
-        take_answers(inventory, probes, &mut listeners, Instant::now())?;
+        let some = &mut probes[begin..end];
+        start_some(inventory, some, &mut listeners, (&spare, &left))?;
+        take_answers(inventory, probes, &about, &mut listeners, Instant::now())?;
         begin = end;
     }
-    let deadline = Instant::now() + timeout;
+    let deadline = Instant::now() + limits.answer;
     while probes.iter().any(GatewayProbe::is_open) && Instant::now() < deadline {
         let next = probes.iter().filter_map(GatewayProbe::next).min();
         let until = next.map_or(deadline, |next| next.min(deadline));
-        take_answers(inventory, probes, &mut listeners, until)?;
+        take_answers(inventory, probes, &about, &mut listeners, until)?;
         let now = Instant::now();
         let due = |probe: &&mut GatewayProbe<'_>| probe.next().is_some_and(|next| next <= now);
         for probe in probes.iter_mut().filter(due) {
-            probe.repeat(socket(inventory, probe.question.place)?)?;
+            let repeated =
+                socket(inventory, probe.question.place).and_then(|socket| probe.repeat(socket));
+            probe.note(repeated);
         }
     }
     Ok(())
@@ -88,35 +99,57 @@ fn spare(probes: &[GatewayProbe<'_>]) -> usize {
     visit::room_for(1).saturating_sub(probes.len())
 }
 
+/// The numbers of the probes, by namespace and gateway: over different links, the same neighbour may be meant more than once.
+type ByGateway = HashMap<(Prober, IpAddr), Vec<usize>>;
+
+fn by_gateway(probes: &[GatewayProbe<'_>]) -> ByGateway {
+    let mut all = ByGateway::new();
+    for (at, probe) in probes.iter().enumerate() {
+        let key = (probe.question.place, probe.question.gateway);
+        all.entry(key).or_default().push(at);
+    }
+    all
+}
+
 /// Takes the answers that are there, or waits for one.
 fn take_answers(
     inventory: &mut Inventory,
     probes: &mut [GatewayProbe<'_>],
+    about: &ByGateway,
     listeners: &mut [(Prober, Socket)],
     until: Instant,
 ) -> Result<(), Error> {
     let (of_kernel, pings) = ready(listeners, probes, until)?;
     for at in of_kernel {
         let (place, listener) = &mut listeners[at];
-        for event in neighbour_probe::events(listener)? {
-            let is_meant = |probe: &&mut GatewayProbe<'_>| {
-                probe.question.place == *place && probe.is_about(&event)
-            };
-            // Over different links, the same neighbour may be meant more than once.
-            for probe in probes.iter_mut().filter(is_meant) {
-                probe.take(&event, socket(inventory, *place)?)?;
+        let events = neighbour_probe::events(listener).unwrap_or_else(|error| {
+            // More events than the socket holds: it costs no other namespace its answers.
+            let own = probes.iter_mut();
+            own.filter(|probe| probe.question.place == *place)
+                .for_each(|probe| probe.give_up(&error));
+            Vec::new()
+        });
+        for event in events {
+            for at in about.get(&(*place, event.dst)).into_iter().flatten() {
+                if probes[*at].is_about(&event) {
+                    let taken = socket(inventory, *place)
+                        .and_then(|socket| probes[*at].take(&event, socket));
+                    probes[*at].note(taken);
+                }
             }
         }
     }
     for at in pings {
         let place = probes[at].question.place;
-        probes[at].take_ping(socket(inventory, place)?)?;
+        let taken = socket(inventory, place).and_then(|socket| probes[at].take_ping(socket));
+        probes[at].note(taken);
     }
     Ok(())
 }
 
 /// The probes of one pod.
 struct OfPod<'a, 'q> {
+    at: usize,
     pod: &'a mut Pod,
     probes: &'a mut [GatewayProbe<'q>],
 }
@@ -133,14 +166,14 @@ fn start_some(
     inventory: &mut Inventory,
     probes: &mut [GatewayProbe<'_>],
     listeners: &mut Vec<(Prober, Socket)>,
-    spare: &AtomicUsize,
+    (spare, left): (&AtomicUsize, &(dyn Fn(usize) -> Duration + Sync)),
 ) -> Result<(), Error> {
     let begin = |socket: &mut Socket, probes: &mut [GatewayProbe<'_>]| {
         for (at, probe) in probes.iter_mut().enumerate() {
-            let is_granted = at < PINGS && take_one(spare);
-            probe.begin(socket, is_granted)?;
+            let is_granted = at < PINGS && !socket.is_late() && take_one(spare);
+            let begun = probe.begin(socket, is_granted);
+            probe.note(begun);
         }
-        Ok::<_, Error>(())
     };
     let Inventory { host, pods, .. } = inventory;
     let mut pods = pods.iter_mut().enumerate();
@@ -154,31 +187,29 @@ fn start_some(
             Prober::Pod(at) => {
                 let pod = pods.find(|(place, _)| *place == at);
                 let probes = of_place;
-                of_pods.extend(pod.map(|(_, pod)| (place, OfPod { pod, probes })));
+                of_pods.extend(pod.map(|(_, pod)| (place, OfPod { at, pod, probes })));
             }
             // This thread is in the host's namespace.
             Prober::Host => {
                 listeners.push((place, neighbour_probe::subscribe()?));
-                begin(&mut host.socket, of_place)?;
+                begin(&mut host.socket, of_place);
             }
         }
     }
     let (places, mut of_pods): (Vec<Prober>, Vec<OfPod<'_, '_>>) = of_pods.into_iter().unzip();
     let started = visit::hold(&mut of_pods, |one| {
         let listener = neighbour_probe::subscribe()?;
-        begin(one.pod.socket()?, one.probes)?;
+        let socket = one.pod.socket()?;
+        socket.limit(Some(Instant::now() + left(one.at)));
+        begin(socket, one.probes);
+        socket.limit(None);
         Ok(listener)
     });
     for ((place, started), of_pod) in places.into_iter().zip(started).zip(of_pods) {
         match (started, of_pod.probes) {
             (Ok(listener), _) => listeners.push((place, listener)),
             // A pod that just ended costs no other its answer.
-            (Err(error), probes) => {
-                let errno = error.errno().unwrap_or(nix::errno::Errno::EIO);
-                for probe in probes {
-                    probe.fail(ProbeAnswer::Refused(errno));
-                }
-            }
+            (Err(error), probes) => probes.iter_mut().for_each(|probe| probe.give_up(&error)),
         }
     }
     Ok(())

@@ -1,18 +1,20 @@
 //! What is asked about each gateway: whether it answers, and whether the namespace's own packets get to it and beyond. Pure.
 
-use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::net::{IpAddr, Ipv6Addr};
+use std::time::Instant;
 
 use ipnet::{IpNet, Ipv6Net};
 
+use super::destinations::{Destinations, address_in};
 use super::rules::is_met;
 use crate::kernel::route::lookup::Selector;
 use crate::model::net::address::{DADFAILED, Maker, TENTATIVE};
 use crate::model::net::route::{KIND_UNICAST, TABLE_MAIN};
-use crate::model::{Address, IfName, IpFamily, Link, NetState, Route, Rule};
+use crate::model::{Address, IfName, Indexed, IpFamily, Link, NetState, Route, Rule};
 
 /// The namespace from which a gateway is probed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Prober {
     Host,
     /// Which of the pods.
@@ -31,6 +33,8 @@ pub(super) struct Question {
     pub is_up: bool,
     /// Whether the interface finds its neighbours by ARP or neighbour discovery.
     pub has_neighbours: bool,
+    /// Whether the time for its namespace was used up before it.
+    pub is_late: bool,
     /// What its packets need.
     pub path: Path,
 }
@@ -40,6 +44,8 @@ pub(super) struct Question {
 pub(super) struct Path {
     /// How packets are sent that take the routes through the gateway; the first is the common one.
     pub selectors: Vec<Selector>,
+    /// Whether there are more of them.
+    pub has_more: bool,
     /// Whether a route through it is in a table that all packets use.
     pub is_common: bool,
     /// The other tables with routes through it.
@@ -76,9 +82,16 @@ pub(super) enum LackKind {
 /// Collects the questions about one namespace.
 pub(super) struct Questions<'a> {
     place: Prober,
-    now: &'a NetState,
-    then: Option<&'a NetState>,
+    now: Indexed<'a>,
+    then: Option<Indexed<'a>>,
+    /// The present routes.
+    present: HashSet<&'a Route>,
+    destinations: Destinations,
+    /// The rules that lead to a table.
+    rules: HashMap<(bool, u32), Vec<&'a Rule>>,
     all: Vec<Question>,
+    known: HashMap<(IpAddr, IfName), usize>,
+    lacks: HashMap<(IfName, IpFamily), Option<Lack>>,
 }
 
 /// `RT_TABLE_UNSPEC`, `RT_TABLE_DEFAULT` and `RT_TABLE_LOCAL`: with `main` the tables of the kernel's own rules.
@@ -87,26 +100,42 @@ const TABLES_OF_KERNEL: [u32; 4] = [0, 253, TABLE_MAIN, 255];
 const ALL_ROUTERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 2);
 /// How many destinations behind a gateway are looked up: a pod may have thousands of routes.
 const MOST: usize = 3;
+/// How many ways to send packets are looked up: a pod may have thousands of addresses and marks.
+const MOST_SELECTORS: usize = 64;
 
 impl<'a> Questions<'a> {
     pub(super) fn new(place: Prober, now: &'a NetState, then: Option<&'a NetState>) -> Self {
+        let both = || [Some(now), then].into_iter().flatten();
+        let mut rules: HashMap<_, Vec<&Rule>> = HashMap::new();
+        for rule in both().flat_map(|state| &state.rules) {
+            rules.entry((rule.ipv6, rule.table)).or_default().push(rule);
+        }
         Self {
             place,
-            now,
-            then,
+            now: Indexed::new(now),
+            then: then.map(Indexed::new),
+            present: now.routes.iter().collect(),
+            destinations: Destinations::of(both()),
+            rules,
             all: Vec::new(),
+            known: HashMap::new(),
+            lacks: HashMap::new(),
         }
     }
 
     /// Adds a gateway of a route, once. `dev` is the present name of the recorded link `dev_then`.
     pub(super) fn add(&mut self, gateway: IpAddr, dev: &IfName, dev_then: &IfName, route: &Route) {
-        let known = |one: &Question| one.gateway == gateway && one.dev == *dev;
-        let at = self.all.iter().position(known).unwrap_or_else(|| {
-            self.all.push(self.question(gateway, dev));
-            self.all.len() - 1
-        });
-        let lack = self.lack(dev_then, route.family());
-        let target = self.target(gateway, route);
+        let at = self.number(gateway, dev);
+        let lack_key = (dev_then.clone(), route.family());
+        let lack = match self.lacks.get(&lack_key) {
+            Some(lack) => *lack,
+            None => self.lack(dev_then, route.family()),
+        };
+        self.lacks.insert(lack_key, lack);
+        let behind = &self.all[at].path.behind;
+        let last = behind.get(MOST - 1).map(|(net, _)| net.prefix_len());
+        let is_wider = last.is_none_or(|last| route.destination().prefix_len() < last);
+        let target = is_wider.then(|| self.target(gateway, route)).flatten();
         let path = &mut self.all[at].path;
         path.lack = path.lack.or(lack);
         let (_, table, _) = route.nature();
@@ -135,24 +164,39 @@ impl<'a> Questions<'a> {
             },
         };
         let (gateway, dev) = hop;
-        let known = |one: &Question| one.gateway == gateway && one.dev == dev;
-        if !self.all.iter().any(known) {
-            let mut question = self.question(gateway, &dev);
-            question.path = Path {
+        let is_new = self.all.len();
+        let at = self.number(gateway, &dev);
+        if at == is_new {
+            self.all[at].path = Path {
                 is_common: true,
                 behind: vec![(elsewhere, address_in(elsewhere, 0))],
                 lack,
                 ..Path::default()
             };
-            self.all.push(question);
         }
+    }
+
+    /// The number of the question about a gateway, which is added if there is none.
+    fn number(&mut self, gateway: IpAddr, dev: &IfName) -> usize {
+        let next = self.all.len();
+        let at = *self.known.entry((gateway, dev.clone())).or_insert(next);
+        if at == next {
+            self.all.push(self.question(gateway, dev));
+        }
+        at
     }
 
     /// An address of an advertisement that is gone with all others of such addresses, and its link.
     fn advertised(&self) -> Option<(Lack, IfName)> {
         let is_advertised = |one: &&Address| one.maker == Maker::Network && is_source(one);
-        let was = self.then?.addresses.iter().find(is_advertised)?;
-        let mut now = self.now.addresses.iter().filter(is_advertised);
+        let was = self
+            .then
+            .as_ref()?
+            .state
+            .addresses
+            .iter()
+            .find(is_advertised)?;
+        let mut now = self.now.state.addresses.iter().filter(is_advertised);
         let address = IpNet::new(was.local, was.prefix_len).ok()?;
         let lack = Lack {
             address,
@@ -161,11 +205,14 @@ impl<'a> Questions<'a> {
         now.next().is_none().then(|| (lack, was.dev.clone()))
     }
 
-    /// The questions.
-    pub(super) fn finish(mut self) -> Vec<Question> {
+    /// The questions; those that are not complete `until` this moment are not probed.
+    pub(super) fn finish(mut self, until: Option<Instant>) -> Vec<Question> {
         let mut all = std::mem::take(&mut self.all);
         for question in &mut all {
-            self.select(question);
+            question.is_late = until.is_some_and(|until| Instant::now() >= until);
+            if !question.is_late {
+                self.select(question);
+            }
         }
         all
     }
@@ -179,6 +226,7 @@ impl<'a> Questions<'a> {
             index: link.map(|link| link.index),
             is_up: link.is_some_and(|link| link.flags.up),
             has_neighbours: !gateway.is_multicast() && link.is_some_and(|link| !link.flags.noarp),
+            is_late: false,
             path: Path::default(),
         }
     }
@@ -186,13 +234,13 @@ impl<'a> Questions<'a> {
     /// What is missing of the addresses that the link had, unless the namespace has another address of their family.
     fn lack(&self, dev_then: &IfName, family: IpFamily) -> Option<Lack> {
         let is_own = |one: &&Address| is_source(one) && family_of(one.local) == family;
-        let mut wanted = self.then?.addresses_of(dev_then);
+        let mut wanted = self.then.as_ref()?.addresses_of(dev_then).iter().copied();
         let wanted = wanted.find(|one| is_own(one) && one.is_owned())?;
-        let mut now = self.now.addresses.iter().filter(is_own);
+        let mut now = self.now.state.addresses.iter().filter(is_own);
         if now.any(is_usable) {
             return None;
         }
-        let mut now = self.now.addresses.iter();
+        let mut now = self.now.state.addresses.iter();
         let flags = now.find(|one| one.local == wanted.local);
         let kind = match flags.map(|one| one.flags) {
             None => LackKind::Missing,
@@ -205,44 +253,24 @@ impl<'a> Questions<'a> {
 
     /// The destination of a route with an address there that no narrower route covers.
     fn target(&self, gateway: IpAddr, route: &Route) -> Option<(IpNet, IpAddr)> {
-        /// How many addresses are tried.
-        const ATTEMPTS: u32 = 16;
         let (net, source, table, tos, _) = route.place();
-        let (kind, ..) = route.nature();
+        let is_plain = route.nature().0 == KIND_UNICAST && source.is_none() && tos == 0;
         // What a daemon has withdrawn is not missed.
-        let is_present = self.now.routes.contains(route);
-        if kind != KIND_UNICAST || source.is_some() || tos != 0 || !is_present && !route.is_owned()
-        {
-            return None;
-        }
-        let both = || [Some(self.now), self.then].into_iter().flatten();
-        let routes = both().flat_map(|state| &state.routes);
-        let routes = routes.filter(|one| one.nature().1 == table);
-        let subnets = both().flat_map(|state| &state.addresses);
-        let narrower: Vec<IpNet> = routes
-            .map(Route::destination)
-            .chain(subnets.filter_map(Address::subnet))
-            .filter(|other| net.contains(other) && *other != net)
-            .collect();
-        let is_free = |ip: &IpAddr| {
-            *ip != gateway && is_unicast(*ip) && !narrower.iter().any(|net| net.contains(ip))
-        };
-        let found = (0..ATTEMPTS).map(|at| address_in(net, at)).find(is_free)?;
-        Some((net, found))
+        let is_wanted = is_plain && (route.is_owned() || self.present.contains(route));
+        let found = is_wanted.then(|| self.destinations.address(net, table, gateway));
+        Some((net, found??))
     }
 
     /// How packets are sent that take the routes through the gateway.
     fn select(&self, question: &mut Question) {
         let link = self.now.link(&question.dev);
-        let sources: Vec<IpAddr> = self
-            .now
-            .addresses_of(&question.dev)
+        let addresses = self.now.addresses_of(&question.dev).iter();
+        let sources = addresses
             .filter(|one| one.local.is_ipv4() == question.gateway.is_ipv4())
             .filter(|one| is_source(one) && is_usable(one))
-            .map(|one| one.local)
-            .collect();
-        let by_source = sources.iter().map(|source| Selector {
-            source: Some(*source),
+            .map(|one| one.local);
+        let by_source = sources.clone().take(MOST_SELECTORS).map(|source| Selector {
+            source: Some(source),
             ..Selector::default()
         });
         let bound = Selector {
@@ -268,22 +296,21 @@ impl<'a> Questions<'a> {
             path.selectors.push(bound);
             return;
         }
-        let rules = [Some(self.now), self.then].into_iter().flatten();
-        let rules = rules.flat_map(|state| &state.rules);
-        let rules = rules.filter(|rule| {
-            rule.ipv6 != question.gateway.is_ipv4() && path.tables.contains(&rule.table)
-        });
-        let rules: Vec<&Rule> = rules.collect();
+        let is_ipv6 = question.gateway.is_ipv6();
+        let tables = path.tables.iter();
+        let rules = tables.filter_map(|table| self.rules.get(&(is_ipv6, *table)));
+        let rules = rules.flatten();
+        let sources: BTreeSet<IpAddr> = sources.collect();
         path.is_decisive = rules
-            .iter()
+            .clone()
             .any(|rule| is_met(rule, &sources, &path.behind));
-        let marks = rules.iter().filter_map(|rule| rule.fwmark);
-        let by_mark = marks.map(|mark| Selector {
-            mark: Some(mark),
+        let marks: BTreeSet<u32> = rules.filter_map(|rule| rule.fwmark).collect();
+        let by_mark = marks.iter().take(MOST_SELECTORS).map(|mark| Selector {
+            mark: Some(*mark),
             ..Selector::default()
         });
+        path.has_more = sources.len().max(marks.len()) > MOST_SELECTORS;
         path.selectors = by_source.chain(by_mark).chain([plain]).collect();
-        path.selectors.dedup();
     }
 
     fn is_on_vrf(&self, link: Option<&Link>) -> bool {
@@ -320,65 +347,4 @@ fn is_source(address: &Address) -> bool {
 
 fn is_usable(address: &Address) -> bool {
     address.local.is_ipv4() || address.flags & (TENTATIVE | DADFAILED) == 0
-}
-
-fn is_unicast(ip: IpAddr) -> bool {
-    match ip {
-        IpAddr::V4(ip) => !matches!(ip.octets()[0], 0 | 127 | 224..),
-        IpAddr::V6(ip) => !ip.is_multicast() && !ip.is_loopback() && !ip.is_unspecified(),
-    }
-}
-
-/// One of the addresses of a prefix, spread over it.
-fn address_in(net: IpNet, at: u32) -> IpAddr {
-    /// 2^32 divided by the golden ratio: multiples of it are far from each other.
-    const STEP: u32 = 0x9e37_79b9;
-    let host = STEP.wrapping_mul(at + 1);
-    match net {
-        IpNet::V4(net) => {
-            let host = host & u32::from(net.hostmask());
-            Ipv4Addr::from(u32::from(net.network()) | host).into()
-        }
-        IpNet::V6(net) => {
-            // Global unicast addresses, if these are in the prefix.
-            let global = (0x2u128 << 124) | (u128::from(host) << 64) | 1;
-            let host = if net.prefix_len() < 4 {
-                global
-            } else {
-                u128::from(host) << 32 | u128::from(host)
-            };
-            let host = host & u128::from(net.hostmask());
-            Ipv6Addr::from(u128::from(net.network()) | host).into()
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn addresses_of_a_prefix_are_in_it() {
-        for text in [
-            "0.0.0.0/0",
-            "10.3.0.0/16",
-            "10.3.0.1/32",
-            "10.3.0.0/31",
-            "::/0",
-            "fd00:9::/48",
-            "fd00::1/128",
-        ] {
-            let net: IpNet = text.parse().unwrap();
-            for at in 0..16 {
-                assert!(net.contains(&address_in(net, at)), "{text}");
-            }
-        }
-        let any: IpNet = "::/0".parse().unwrap();
-        assert!(
-            "2000::/4"
-                .parse::<IpNet>()
-                .unwrap()
-                .contains(&address_in(any, 0))
-        );
-    }
 }

@@ -1,5 +1,6 @@
 //! Which packets meet a rule of policy routing. Pure.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
@@ -8,7 +9,7 @@ use crate::kernel::Errno;
 use crate::model::Rule;
 
 /// Whether packets from one of these sources, to these destinations, meet the conditions of the rule.
-pub(super) fn is_met(rule: &Rule, sources: &[IpAddr], behind: &[(IpNet, IpAddr)]) -> bool {
+pub(super) fn is_met(rule: &Rule, sources: &BTreeSet<IpAddr>, behind: &[(IpNet, IpAddr)]) -> bool {
     let has_others = rule.invert
         || rule.tos != 0
         || rule.iif.is_some()
@@ -20,8 +21,18 @@ pub(super) fn is_met(rule: &Rule, sources: &[IpAddr], behind: &[(IpNet, IpAddr)]
         || rule.tun_id.is_some()
         || !rule.extra.is_empty();
     !has_others
-        && (rule.from.is_none() || sources.iter().any(|ip| covers(rule.from, *ip)))
+        && has_source(rule.from, sources)
         && behind.iter().all(|(_, ip)| covers(rule.to, *ip))
+}
+
+/// Whether a prefix of a rule covers one of these addresses.
+fn has_source(prefix: Option<(IpAddr, u8)>, sources: &BTreeSet<IpAddr>) -> bool {
+    let Some((ip, len)) = prefix else { return true };
+    let net = IpNet::new(ip, len);
+    net.is_ok_and(|net| {
+        let mut covered = sources.range(net.network()..=net.broadcast());
+        covered.next().is_some()
+    })
 }
 
 /// Whether a prefix of a rule covers the address; none covers all.

@@ -37,6 +37,8 @@ pub(super) enum ProbeAnswer {
     Refused(Errno),
     /// The namespace does not have the interface.
     NoInterface,
+    /// The time for its namespace was used up.
+    Late,
 }
 
 /// The kernel repeats an unanswered request after this long (`retrans_time_ms`).
@@ -67,7 +69,11 @@ impl<'a> GatewayProbe<'a> {
     pub(super) fn new(question: &'a Question) -> Self {
         let now = Instant::now();
         Self {
-            answer: question.index.is_none().then_some(ProbeAnswer::NoInterface),
+            answer: match question.index {
+                _ if question.is_late => Some(ProbeAnswer::Late),
+                None => Some(ProbeAnswer::NoInterface),
+                Some(_) => None,
+            },
             question,
             since: now,
             late: None,
@@ -95,9 +101,19 @@ impl<'a> GatewayProbe<'a> {
         self.ping.as_ref().filter(|_| self.is_open())
     }
 
+    /// Ends it, if it has no answer yet, where this has failed.
+    pub(super) fn note(&mut self, worked: Result<(), Error>) {
+        if let Err(error) = worked {
+            self.give_up(&error);
+        }
+    }
+
     /// Ends it, if it has no answer yet.
-    pub(super) fn fail(&mut self, answer: ProbeAnswer) {
-        self.answer.get_or_insert(answer);
+    pub(super) fn give_up(&mut self, error: &Error) {
+        self.answer.get_or_insert(match error {
+            Error::Late => ProbeAnswer::Late,
+            _ => ProbeAnswer::Refused(error.errno().unwrap_or(Errno::EIO)),
+        });
     }
 
     /// What came of it.

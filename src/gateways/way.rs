@@ -57,6 +57,9 @@ pub(super) fn find(socket: &mut Socket, question: &Question) -> Result<Searched,
     }
     let (mut failure, mut other_way) = (None, None);
     for (at, selector) in path.selectors.iter().enumerate() {
+        if socket.is_late() {
+            return Err(Error::Late);
+        }
         match try_one(socket, question, *selector, at == 0)? {
             Ok(way) if way.index == question.index => return Ok(Ok(way)),
             Ok(way) => other_way = other_way.or(Some(way)),
@@ -67,6 +70,8 @@ pub(super) fn find(socket: &mut Socket, question: &Question) -> Result<Searched,
     }
     Ok(match (other_way, failure) {
         (Some(way), _) => Ok(way),
+        // Packets of a source or mark that was not looked up may get through.
+        (None, Some(_)) if path.is_decisive && path.has_more => return Err(Error::Late),
         (None, Some(obstacle)) if path.is_decisive => Err(obstacle),
         _ => Ok(Way {
             selector: Selector::default(),

@@ -1,5 +1,7 @@
 //! Opens pods, and reads many of them side by side.
 
+use std::time::{Duration, Instant};
+
 use crate::inventory::discover::FoundNetns;
 use crate::inventory::observe::{Host, Pod, prove};
 use crate::inventory::visit::visit;
@@ -83,18 +85,32 @@ pub fn observe_claims(pods: &mut [Pod], host: &Host) -> Vec<Result<NetState, Err
     observe_part(pods, host, state::links_and_addresses)
 }
 
-/// Reads what decides where every pod's packets go, side by side: its links, addresses and routes.
-pub fn observe_reach(pods: &mut [Pod], host: &Host) -> Vec<Result<Reach, Error>> {
-    visit(pods, |pod| {
+/// Reads what decides where every pod's packets go, side by side: its links, addresses and routes. Each may cost this `budget`, and
+/// comes with what it has cost.
+pub fn observe_reach(
+    pods: &mut [Pod],
+    host: &Host,
+    budget: Duration,
+) -> Vec<(Result<Reach, Error>, Duration)> {
+    let read = |pod: &mut Pod| {
         let state = pod.read(host, |socket, view| {
             state::links_addresses_and_routes(socket, Some(view))
         })?;
         let router = state::router(pod.socket()?, &state)?;
         Ok(Reach { state, router })
-    })
-    .into_iter()
-    .map(|reach| reach?)
-    .collect()
+    };
+    let visited = visit(pods, |pod| {
+        let begin = Instant::now();
+        let limited = pod
+            .socket()
+            .map(|socket| socket.limit(Some(begin + budget)));
+        let reach = limited.and_then(|()| read(pod));
+        let unlimited = pod.socket().map(|socket| socket.limit(None));
+        (unlimited.and(reach), begin.elapsed())
+    });
+    let failed = |error| (Err(error), Duration::ZERO);
+    let visited = visited.into_iter();
+    visited.map(|one| one.unwrap_or_else(failed)).collect()
 }
 
 fn observe_part(

@@ -96,7 +96,7 @@ fn probe(context: &mut Context) -> Result<Verified, Refusal> {
         node.as_ref(),
         &selection,
         &[],
-        TIMEOUT,
+        gateways::ProbeLimits::new(TIMEOUT),
         progress,
     )
 }

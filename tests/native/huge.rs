@@ -97,6 +97,20 @@ fn a_pod_beyond_its_budget_is_restored_after_the_others_and_reported() {
 }
 
 #[test]
+fn a_pod_beyond_its_budget_is_not_probed_and_is_named() {
+    let node = Node::new();
+    let (large, _plain) = (pod_with_routes(&node, 60_000), node.pod("plain").simple());
+    node.snapshot();
+    let mut verify = node.netfix_command(&["timeout", "20"], "verify -o json");
+    let verify = Run::of(&mut verify).exits(0).errors(&[]);
+    assert_eq!(verify.pod(&large)["gateways"][0]["reachable"], true);
+    let words = "upgrade -o json --yes --foreground --no-pause --no-rehearsal --watch 0s";
+    let mut upgrade = node.netfix_command(&["timeout", "120"], words);
+    let run = Run::of(upgrade.args(["--pod-budget", "1ms", "--", "true"]));
+    let _ = run.names("gateway-unknown", large.name(), &["could not be probed"]);
+}
+
+#[test]
 fn a_large_checkpoint_is_read_in_its_own_turn_and_a_damaged_one_changes_nothing() {
     let node = Node::new();
     let (large, plain) = (pod_with_routes(&node, 12_000), node.pod("plain").simple());

@@ -270,6 +270,7 @@ sentences! {
         PermanentNeighbour => "no answer to a ping, and its MAC is fixed, so the kernel does not probe it: it may ignore pings",
         NoMemory { error } => "could not be probed: {error}. This happens when the neighbour table is full (`sysctl \
             net.ipv4.neigh.default.gc_thresh3`), in whichever namespace. Run `netfix verify` again",
+        OverBudget { budget } => "not probed: the pod needs more than {budget} (--pod-budget)" (budget = duration(*budget)),
         CannotProbe { error } => "cannot be probed: {error}",
         InterfaceMissing => "cannot be probed: the interface is missing",
         InterfaceDown => "cannot be probed: the interface is down",

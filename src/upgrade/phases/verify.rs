@@ -25,7 +25,7 @@ pub(crate) fn run(
         baseline.node.as_ref(),
         &request.selection,
         &request.targets,
-        request.timeout,
+        gateways::ProbeLimits::within(request.pod_budget, request.timeout),
         context.progress.as_mut(),
     )
 }

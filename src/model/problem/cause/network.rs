@@ -207,6 +207,7 @@ causes! {
         NoAnswer { timeout: Duration } => GatewayUnreachable,
         PermanentNeighbour => GatewayUnknown,
         NoMemory { error: String } => GatewayUnknown,
+        OverBudget { budget: Duration } => GatewayUnknown,
         CannotProbe { error: String } => GatewayUnreachable,
         InterfaceMissing => GatewayUnreachable,
         InterfaceDown => GatewayUnreachable,
