@@ -6,6 +6,7 @@ use crate::model::net::traffic::{ObjectKind, TrafficObject};
 use crate::model::problem::{ConflictCause, PlanCause};
 use crate::model::text::escape;
 use crate::model::{IfName, Indexed, Link, Problem};
+use crate::plan::link::queues;
 use crate::plan::{NetlinkStep, Plan};
 
 /// The steps for what is missing or differs, each object after those that it needs.
@@ -18,6 +19,7 @@ pub(crate) fn steps(wanted: &Link, now: &Link, present: &Indexed<'_>, plan: &mut
         .collect();
     // Handles of what another object has the place of: nothing below them can be restored.
     let mut blocked: HashSet<u32> = HashSet::new();
+    let mut gone = Vec::new();
     for object in &wanted.traffic.objects {
         if blocked.contains(&object.parent) || blocked.contains(&object.above()) {
             blocked.extend(Some(object.handle).filter(|_| object.object != ObjectKind::Filter));
@@ -27,7 +29,10 @@ pub(crate) fn steps(wanted: &Link, now: &Link, present: &Indexed<'_>, plan: &mut
         if same.is_some_and(|now| object.is_as(now)) {
             continue;
         }
-        if let Some(other) = in_its_place(object, same, &now.traffic.objects) {
+        if queues::is_qdisc_of_missing(object, wanted, now) {
+            blocked.insert(object.handle);
+            gone.push(object);
+        } else if let Some(other) = in_its_place(object, same, &now.traffic.objects) {
             blocked.insert(object.handle);
             let (now_is, then) = (other.to_string(), object.to_string());
             let cause = ConflictCause::OtherTraffic { now: now_is, then };
@@ -49,6 +54,8 @@ pub(crate) fn steps(wanted: &Link, now: &Link, present: &Indexed<'_>, plan: &mut
             });
         }
     }
+    let number = now.queues.map(|queues| queues.tx.into());
+    queues::report(&wanted.name, number, &gone, plan);
 }
 
 /// The steps for the filters of a link that stays which sent packets to one of the links that `were_lost`.

@@ -107,6 +107,15 @@ pub(super) fn read(files: &IrqFiles<'_>, dev: &IfName) -> Values {
     set.collect()
 }
 
+/// Each vector, with the processors that it can have.
+pub(super) fn limits(files: &IrqFiles<'_>, dev: &IfName) -> Values {
+    let online = text(files.online).map(NicValue::Text);
+    let vectors = files.vectors(dev).into_iter();
+    vectors
+        .filter_map(|(_, name)| Some((name, online.clone()?)))
+        .collect()
+}
+
 /// Writes the affinity of the vector of this name.
 pub(super) fn write(
     files: &IrqFiles<'_>,
@@ -230,6 +239,9 @@ mod tests {
         let dev = "eth0".parse().unwrap();
         let set = (key("*-TxRx-2"), NicValue::Text("3".to_owned()));
         assert_eq!(read(&files, &dev), Values::from([set]));
+        let all = ["*", "*-TxRx-0", "*-TxRx-1", "*-TxRx-2"];
+        let all = all.map(|name| (key(name), NicValue::Text("0-3".to_owned())));
+        assert_eq!(limits(&files, &dev), Values::from(all));
         write(&files, &dev, &key("*-TxRx-0"), "1").unwrap();
         assert_eq!(
             fs::read_to_string(irqs.join("41/smp_affinity_list")).unwrap(),

@@ -50,6 +50,19 @@ pub(super) fn read(device: &Files) -> Values {
     values
 }
 
+/// How many queues a device has, in each direction.
+pub(super) fn numbers(device: &Files) -> Values {
+    let count = |direction| {
+        let is_there = |queue: &u64| {
+            let folder = format!("queues/{direction}-{queue}");
+            device.below(Path::new(&folder)).is_ok()
+        };
+        let count = (0..).take_while(is_there).count();
+        Some((key(direction)?, NicValue::Number(count.try_into().ok()?)))
+    };
+    ["rx", "tx"].into_iter().filter_map(count).collect()
+}
+
 pub(super) fn write(device: &Files, name: &NicKey, value: &NicValue) -> Result<(), Errno> {
     let (queue, name) = name.as_str().split_once('/').ok_or(Errno::EINVAL)?;
     let number_of_queue = queue.strip_prefix("tx-").ok_or(Errno::EINVAL)?;
@@ -96,6 +109,11 @@ mod tests {
         }
         let files = Files::of(folder.path()).unwrap();
         assert_eq!(read(&files), Values::new());
+        let number = |direction, count| (key(direction).unwrap(), NicValue::Number(count));
+        assert_eq!(
+            numbers(&files),
+            Values::from([number("rx", 0), number("tx", 3)])
+        );
         let set = [
             ("tx-0/limit_min", NicValue::Number(3000)),
             ("tx-0/xps_cpus", NicValue::Text("02,00000001".to_owned())),

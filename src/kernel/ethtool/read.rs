@@ -55,9 +55,11 @@ impl NicReader {
         let bus = info.and_then(|info| info.bus());
         if let Some(files) = bus.as_deref().and_then(irqs::IrqFiles::of) {
             reading.put(NicGroup::Irqs, irqs::read(&files, dev));
+            reading.limit(NicGroup::Irqs, irqs::limits(&files, dev));
         }
         if let Some(files) = self.sysfs.as_ref().and_then(|all| all.files(dev).ok()) {
             reading.put(NicGroup::Queues, queues::read(&files));
+            reading.limit(NicGroup::Queues, queues::numbers(&files));
         }
         reading.finish()
     }
@@ -155,6 +157,12 @@ impl<'a> NicReading<'a> {
         }
     }
 
+    fn limit(&mut self, group: NicGroup, maxima: Values) {
+        if !maxima.is_empty() {
+            self.state.limits.insert(group, maxima);
+        }
+    }
+
     fn note(&mut self, group: NicGroup, values: Result<Values, impl Into<SetError>>) {
         match values.map_err(Into::into) {
             Ok(values) => self.put(group, values),
@@ -181,9 +189,7 @@ impl<'a> NicReading<'a> {
 
     fn note_reported(&mut self, group: NicGroup, reported: Result<Reported, SetError>) {
         let values = reported.map(|reported| {
-            if !reported.maxima.is_empty() {
-                self.state.limits.insert(group, reported.maxima);
-            }
+            self.limit(group, reported.maxima);
             if reported.nameless > 0 {
                 let (group, dev) = (group.as_str(), self.dev);
                 let text = format!("ethtool {group} of {dev}: a name is not printable text");

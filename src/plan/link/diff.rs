@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::ipv6::{self, ADDR_GEN_MODE, DISABLE_IPV6, IPV6_MTU, STABLE_PRIVACY};
+use super::queues;
 use crate::model::net::link::Flags;
 use crate::model::net::link::sysctl::{Folder, SysctlKey};
 use crate::model::problem::ConflictCause;
@@ -161,11 +162,20 @@ fn beyond_defaults(wanted: &Link, now: &Link, plan: &mut Plan) {
     }
     let settings = wanted.sysfs.iter();
     let differ = settings.filter(|(key, value)| now.sysfs.get(key) != Some(value));
-    plan.extend(differ.map(|(key, value)| Step::Sysfs {
-        dev: now.name.clone(),
-        key: key.clone(),
-        value: value.clone(),
-    }));
+    let (mut gone, mut number) = (Vec::new(), None);
+    for (key, value) in differ {
+        if let Some(present) = queues::number_without(key, now, plan) {
+            gone.push(key);
+            number = Some(present);
+        } else {
+            plan.push(Step::Sysfs {
+                dev: now.name.clone(),
+                key: key.clone(),
+                value: value.clone(),
+            });
+        }
+    }
+    queues::report(&now.name, number, &gone, plan);
 }
 
 /// Whether a bridge has the MAC of a port that is missing: it gets it with the port, and would keep one that was set.

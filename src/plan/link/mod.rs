@@ -8,6 +8,7 @@ pub(super) mod lower;
 pub(super) mod makers;
 pub(crate) mod nic;
 pub(crate) mod port;
+pub(crate) mod queues;
 pub(crate) mod sriov;
 
 use std::borrow::Cow;

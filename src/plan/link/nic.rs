@@ -3,6 +3,7 @@
 //! The kernel does not report which of them were set. So a driver that has made the device anew gets all that was recorded,
 //! and on a device that stayed a difference was made by a person or program, and is only reported.
 
+use super::queues;
 use crate::model::net::link::OtherDriver;
 use crate::model::net::link::nic::{NicGroup, NicKey, NicSettings, NicState, NicValue};
 use crate::model::problem::PlanCause;
@@ -76,6 +77,7 @@ fn compared(
     let Differences {
         steps,
         unknown,
+        gone,
         problems,
     } = Differences::new(&now.name, (then, state), scope, rules);
     if is_new && rules.mode != NicMode::Ignore {
@@ -87,6 +89,7 @@ fn compared(
         plan.left
             .extend(unknown.map(|step| (step, SettingResult::Unknown)));
         plan.problems.extend(problems);
+        queues::report_settings(&now.name, state, gone, plan);
     }
     match rules.mode {
         NicMode::Ignore => {}
@@ -148,6 +151,8 @@ struct Differences {
     steps: Vec<NicStep>,
     /// What the driver does not have any more.
     unknown: Vec<NicStep>,
+    /// What belongs to a queue or an interrupt that the device does not have any more.
+    gone: Vec<NicStep>,
     /// What no step can restore for another reason.
     problems: Vec<Problem>,
 }
@@ -162,6 +167,7 @@ impl Differences {
         let mut found = Self {
             steps: Vec::new(),
             unknown: Vec::new(),
+            gone: Vec::new(),
             problems: Vec::new(),
         };
         let driver =
@@ -188,7 +194,13 @@ impl Differences {
                 }
             }
         }
-        for step in found.steps.iter_mut().chain(&mut found.unknown) {
+        let grows = found.steps.iter().any(queues::adds_queues);
+        let is_gone = |step: &mut NicStep| {
+            !grows && queues::is_setting_of_missing(state, step.group, &step.key)
+        };
+        found.gone = found.steps.extract_if(.., is_gone).collect();
+        let steps = found.steps.iter_mut().chain(&mut found.unknown);
+        for step in steps.chain(&mut found.gone) {
             step.driver.clone_from(&driver);
         }
         found

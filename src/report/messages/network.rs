@@ -73,6 +73,9 @@ sentences! {
             again with dcb(8) or lldptool(8)" (then = then.short(), now = present(now.as_ref(), driver.as_deref())),
         SettingsGone => "the driver reports no settings any more: none can be compared or restored",
         SettingUnmet { then } => "is requested {then}, as it was, but the driver does not do it now" (then = then.short()),
+        QueuesGone { now, first, more } => "the NIC has {now} now, so netfix cannot restore {first}{more}"
+            (now = now.map_or_else(|| "fewer queues".to_owned(), |now| count(now, "queue")),
+            more = or_nothing(" and ", (*more > 0).then(|| format!("{more} more")).as_ref())),
         SettingNotRestored { then, now, driver } => "is {now}, was {then}: not restored (--nic-settings report)"
             (then = then.short(), now = present(now.as_ref(), driver.as_deref())),
         SettingChanged { then, now } => "is {now}, was {then}: changed since the snapshot, while the device stayed. netfix leaves it \

@@ -16,7 +16,7 @@ mod traffic;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use netfix::model::net::link::nic::NicValue;
+use netfix::model::net::link::nic::{NicGroup, NicValue};
 use netfix::model::net::link::sysctl::Sysctls;
 use netfix::model::net::route::Position;
 use netfix::model::{IfName, Link, LinkKind, NetState, Parent, Rule};
@@ -145,9 +145,14 @@ impl Kernel {
             link.name == dev || is_of_device
         };
         for link in self.state.links.iter_mut().filter(is_port) {
-            let settings = &mut link.nic.get_or_insert_default().settings;
-            let group = settings.entry(step.group).or_default();
+            let nic = link.nic.get_or_insert_default();
+            let group = nic.settings.entry(step.group).or_default();
             group.insert(step.key.clone(), step.value.clone());
+            let numbers = nic.limits.get_mut(&NicGroup::Queues);
+            let numbers = numbers.filter(|_| step.group == NicGroup::Channels);
+            for number in numbers.into_iter().flatten() {
+                *number.1 = step.value.clone();
+            }
         }
         Ok(())
     }

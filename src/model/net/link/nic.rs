@@ -20,7 +20,8 @@ pub struct NicState {
     /// Features whose present state is not the one in `settings`, which is the requested one (`[requested on]`).
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub unmet: BTreeSet<NicKey>,
-    /// The largest values that the driver accepts, for messages: they are never compared.
+    /// The largest values that the driver accepts, for messages: they are never compared. Of transmit queues (`Queues`) and interrupts
+    /// (`Irqs`): how many there are, and each by its name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub limits: NicSettings,
     /// Its driver, for messages; absent in records of an earlier netfix.

@@ -61,6 +61,15 @@ impl TryFrom<String> for SysfsValue {
     }
 }
 
+impl SysfsKey {
+    /// The direction and the number of the queue to which it belongs.
+    pub(crate) fn queue(&self) -> Option<(&str, u64)> {
+        let (queue, _) = self.0.strip_prefix("queues/")?.split_once('/')?;
+        let (direction, number) = queue.split_once('-')?;
+        Some((direction, number.parse().ok()?))
+    }
+}
+
 impl SysfsValue {
     /// Whether it is the value of a new link.
     pub(crate) fn is_default(&self) -> bool {

@@ -49,6 +49,7 @@ causes! {
         SettingMayReset { then: NicValue, now: Option<NicValue>, driver: Option<Box<OtherDriver>> } => SettingDiffers,
         SettingsGone => SettingUnknown,
         SettingUnmet { then: NicValue } => SettingRefused,
+        QueuesGone { now: Option<u64>, first: String, more: usize } => SettingRefused,
         SettingNotRestored { then: NicValue, now: Option<NicValue>, driver: Option<Box<OtherDriver>> } => SettingDiffers,
         SettingChanged { then: NicValue, now: Option<NicValue> } => SettingDiffers,
         FunctionsNotRestored { now: u32, then: u32 } => SettingDiffers,
