@@ -112,6 +112,7 @@ impl<'a> PodPlanner<'a> {
                 None => self.missing(link),
             }
         }
+        self.links.backup_ports(|_| true, IfName::clone);
     }
 
     fn existing(&mut self, wanted: &Link, now: &Link) {

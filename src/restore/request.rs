@@ -139,6 +139,7 @@ fn set_link(
             link::set(index, |link| link.controller(master))
         }
         Change::Port(settings) => link::set_bridge_port(index, settings),
+        Change::BackupPort(port) => link::set_backup_port(index, at(port)?),
         Change::BondPort(settings) => link::set_bond_port(index, settings),
         Change::AddVlans(vlans) => ports::add_vlans(index, vlans),
         Change::DeleteVlans(vlans) => ports::delete_vlans(index, vlans),

@@ -164,7 +164,9 @@ fn lasting(host: &NetState, under: &BTreeSet<&IfName>) -> NetState {
         under.contains(&link.name)
             || uppers.any(|upper| !upper.is_bridge() && is_above(upper, link))
     };
-    state.links.retain(|link| !link.is_pair() || carries(link));
+    // A pod's that has a backup loses that with a NIC, and not itself.
+    let is_kept = |link: &Link| !link.is_pair() || link.backup_port.is_some() || carries(link);
+    state.links.retain(is_kept);
     let names: BTreeSet<IfName> = state.links.iter().map(|link| link.name.clone()).collect();
     state
         .addresses

@@ -16,6 +16,7 @@ use crate::kernel::codec::text;
 use crate::kernel::link::bond;
 use crate::kernel::{Errno, Error, Request, Socket};
 use crate::model::net::link::bond::{Bond, BondOption};
+use crate::model::net::link::port::BACKUP_PORT;
 use crate::model::net::link::{Flags, OffloadLimit};
 use crate::model::net::raw::RawAttribute;
 use crate::model::{Bytes, IfName, Link, LinkKind, Mac};
@@ -196,6 +197,12 @@ pub fn set_bridge_port(index: u32, settings: &[RawAttribute]) -> Request {
     let settings = settings.iter().map(|raw| text::restored(raw, 0));
     let data = InfoPortData::BridgePort(settings.map(InfoBridgePort::Other).collect());
     set_port(index, InfoPortKind::Bridge, data)
+}
+
+/// `bridge link set backup_port`.
+pub fn set_backup_port(index: u32, port: u32) -> Request {
+    let (number, value) = (BACKUP_PORT, port.to_ne_bytes().to_vec());
+    set_bridge_port(index, &[RawAttribute { number, value }])
 }
 
 /// `ip link set type bond_slave`: settings of a port of a bond.

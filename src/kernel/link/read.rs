@@ -7,13 +7,14 @@ use netlink_packet_route::link::{
     LinkLayerType, LinkMessage, LinkMode, LinkXdp, State, XdpAttached,
 };
 
-use super::kind;
+use super::{data, kind};
 use crate::kernel::codec::text;
 use crate::kernel::codec::text::LinkText;
 use crate::kernel::conf::devconf;
 use crate::kernel::link::bond;
 use crate::kernel::{Errno, Error, Socket};
 use crate::model::fidelity::{AttributeTable, BOND_PORT, BRIDGE_PORT};
+use crate::model::net::link::port::BACKUP_PORT;
 use crate::model::net::link::{Flags, OffloadLimit, Queues, VlanId};
 use crate::model::net::raw::RawAttribute;
 use crate::model::{IfName, Link, LinkKind, Mac};
@@ -28,6 +29,8 @@ pub(in crate::kernel) struct RawLink {
     pub parent_netns: Option<i32>,
     pub master: Option<u32>,
     pub primary: Option<u32>,
+    /// The backup of a port of a bridge.
+    pub backup: Option<u32>,
     pub has_hardware: bool,
     /// Which port of its device it is.
     pub port: Option<String>,
@@ -98,6 +101,7 @@ pub(in crate::kernel) fn parse(message: LinkMessage) -> Option<RawLink> {
         parent_netns: None,
         master: None,
         primary: None,
+        backup: None,
         has_hardware: false,
         port: None,
         flaws: Vec::new(),
@@ -246,6 +250,9 @@ impl RawLink {
                 },
                 LinkInfo::PortData(InfoPortData::BridgePort(infos)) => {
                     self.link.port = port_settings(&infos, &BRIDGE_PORT);
+                    let mut all = infos.iter().map(text::stored);
+                    let backup = all.find(|raw| raw.number == BACKUP_PORT);
+                    self.backup = backup.and_then(|raw| data::index(&raw));
                     continue;
                 }
                 LinkInfo::PortData(InfoPortData::BondPort(infos)) => {

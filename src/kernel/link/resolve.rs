@@ -19,6 +19,7 @@ pub(in crate::kernel) fn resolve(raw: RawLink, names: &Names, host: Option<HostV
         parent_netns,
         master,
         primary,
+        backup,
         has_hardware,
         port,
         flaws: _,
@@ -35,6 +36,7 @@ pub(in crate::kernel) fn resolve(raw: RawLink, names: &Names, host: Option<HostV
         }
     }
     link.master = master.and_then(|index| names.get(&index).cloned());
+    link.backup_port = backup.and_then(|index| names.get(&index).cloned());
     if let LinkKind::Bond(bond) = &mut link.kind {
         bond.primary = primary.and_then(|index| names.get(&index).cloned());
     }

@@ -7,6 +7,7 @@ use crate::model::fidelity::{
     AttributeTable, BOND, BOND_PORT, BRIDGE_PORT, INET6, IPVLAN, LINK, LINK_INFO, MACVLAN, VLAN,
     VXLAN,
 };
+use crate::model::net::link::port::BACKUP_PORT;
 use crate::model::net::link::sysctl::Folder;
 use crate::model::raw_object::{LINK_ELSEWHERE, RawKind, RawObject};
 use crate::model::{Bytes, IfName, Mac};
@@ -117,7 +118,7 @@ fn info(link: &mut Collected, names: &Names, info: &[u8]) {
     for (number, data) in each(info) {
         match (number, table, port) {
             (INFO_DATA, Some(table), _) => link.table(table, names, data, on_vxlan),
-            (INFO_PORT_DATA, _, Some(table)) => link.plain(table, "", data),
+            (INFO_PORT_DATA, _, Some(table)) => link.table(table, names, data, on_port),
             (INFO_PORT_DATA | INFO_PORT_KIND, ..) => {}
             _ => {
                 if let Some(name) = name_of(&LINK_INFO, number) {
@@ -126,6 +127,15 @@ fn info(link: &mut Collected, names: &Names, info: &[u8]) {
             }
         }
     }
+}
+
+/// The backup of a port of a bridge is an ifindex.
+fn on_port(link: &mut Collected, names: &Names, name: &str, number: u16, value: &[u8]) -> bool {
+    let is_backup = number == BACKUP_PORT && name == "backup_port";
+    if is_backup {
+        link.add_dev(name, names, index(value));
+    }
+    is_backup
 }
 
 /// The device of a vxlan is an ifindex.

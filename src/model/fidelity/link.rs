@@ -245,12 +245,7 @@ pub const BRIDGE_PORT: AttributeTable = AttributeTable {
         row(31, "group_fwd_mask", SentBack, "fidelity/ports"),
         row(32, "neigh_suppress", SentBack, "fidelity/ports"),
         row(33, "isolated", SentBack, "fidelity/ports"),
-        row(
-            34,
-            "IFLA_BRPORT_BACKUP_PORT",
-            NotRead("it refers to another port"),
-            "",
-        ),
+        row(34, "backup_port", Restored, "fidelity/ports"),
         row(35, "IFLA_BRPORT_MRP_RING_OPEN", State, ""),
         row(36, "IFLA_BRPORT_MRP_IN_OPEN", State, ""),
         row(37, "mcast_eht_hosts_limit", SentBack, "fidelity/ports"),
@@ -260,12 +255,7 @@ pub const BRIDGE_PORT: AttributeTable = AttributeTable {
         row(41, "IFLA_BRPORT_MCAST_N_GROUPS", State, ""),
         row(42, "mcast_max_groups", SentBack, "fidelity/ports"),
         row(43, "neigh_vlan_suppress", SentBack, "fidelity/ports"),
-        row(
-            44,
-            "IFLA_BRPORT_BACKUP_NHID",
-            NotRead("it refers to a nexthop object for VXLAN"),
-            "",
-        ),
+        row(44, "backup_nhid", SentBack, "fidelity/ports"),
     ],
 };
 

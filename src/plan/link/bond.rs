@@ -23,9 +23,11 @@ pub(super) fn steps(
     options(&wanted.name, then, now, plan);
     ports(&wanted.name, state, present, host, plan);
     let primary = then.primary.as_ref();
-    if let Some(primary) = primary.filter(|name| now.primary.as_ref() != Some(name)) {
-        let change = Change::BondPrimary(host.name_now(primary));
-        plan.push(Step::set(&wanted.name, change));
+    if let Some(primary) = primary.filter(|name| host.present.contains(*name)) {
+        let primary = host.name_now(primary);
+        if now.primary.as_ref() != Some(&primary) {
+            plan.push(Step::set(&wanted.name, Change::BondPrimary(primary)));
+        }
     }
 }
 

@@ -66,6 +66,7 @@ impl<'a> LinkPlanner<'a> {
             group: 0,
             master: None,
             port: Vec::new(),
+            backup_port: None,
             vlans: None,
             mdb: Vec::new(),
             broadcast: None,
@@ -88,6 +89,22 @@ impl<'a> LinkPlanner<'a> {
         let lost = port::lost_master(wanted, now, &self.wanted, &self.now);
         self.plan.problems.extend(lost);
         traffic::cannot_restore(wanted, now, &mut self.plan);
+    }
+
+    /// Gives the ports of bridges their backups again, those that stay as well. `is_in_scope`: of a link or of its backup.
+    pub(super) fn backup_ports(
+        &mut self,
+        is_in_scope: impl Fn(&IfName) -> bool,
+        name_now: impl Fn(&IfName) -> IfName,
+    ) {
+        for wanted in &self.wanted.state.links {
+            if let Some(backup) = &wanted.backup_port
+                && (is_in_scope(&wanted.name) || is_in_scope(backup))
+            {
+                let names = (name_now(&wanted.name), name_now(backup));
+                port::backup(wanted, names, &self.now, &mut self.plan);
+            }
+        }
     }
 
     /// Lets links that stay send packets to links `in_scope` again, which were lost.

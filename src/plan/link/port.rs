@@ -114,14 +114,43 @@ fn as_new_port(link: &Link, bridge: &Link) -> Link {
     }
 }
 
+/// `IFLA_BRPORT_BACKUP_NHID` (`linux/if_link.h`), which the kernel reports only where it is set.
+const BACKUP_NHID: u16 = 44;
+
 /// The recorded settings that differ, of those that the kernel has.
 pub(super) fn settings(wanted: &Link, now: &Link) -> Vec<RawAttribute> {
-    let known: BTreeSet<u16> = now.port.iter().map(|raw| raw.number).collect();
+    let mut known: BTreeSet<u16> = now.port.iter().map(|raw| raw.number).collect();
+    known.insert(BACKUP_NHID);
     let settings = wanted.port.iter();
     settings
         .filter(|raw| known.contains(&raw.number) && !now.port.contains(raw))
         .cloned()
         .collect()
+}
+
+/// The step for the backup of a port, which must be a port of the same bridge. `names` are the present ones of both.
+pub(super) fn backup(
+    wanted: &Link,
+    (dev, backup): (IfName, IfName),
+    present: &Indexed<'_>,
+    plan: &mut Plan,
+) {
+    let now = present.link(&dev);
+    let is_port = |name: &IfName| {
+        let now = present.link(name).and_then(|link| link.master.as_ref());
+        let mut steps = plan.steps.iter().filter_map(Step::netlink);
+        now == wanted.master.as_ref()
+            || steps.any(|step| {
+                matches!(step, NetlinkStep::SetLink { dev, change: Change::Master(master), .. }
+                if dev == name && wanted.master.as_ref() == Some(master))
+            })
+    };
+    if now.is_none_or(|now| now.backup_port.as_ref() != Some(&backup))
+        && is_port(&dev)
+        && is_port(&backup)
+    {
+        plan.push(Step::set(&dev, Change::BackupPort(backup)));
+    }
 }
 
 /// The steps for what a port has in the tables of its bridge.

@@ -219,6 +219,8 @@ pub enum Change {
     BondOption(BondOption, u32),
     /// The list-like options of a bond.
     BondLists(Box<Bond>),
+    /// The backup of a port of a bridge.
+    BackupPort(IfName),
     /// The primary port of a bond.
     BondPrimary(IfName),
     /// A setting of the virtual function of this number.

@@ -162,6 +162,7 @@ impl fmt::Display for Change {
             Self::BondLists(_) => {
                 f.write_str("type bond arp_ip_target, ns_ip6_target, ad_actor_system")
             }
+            Self::BackupPort(port) => write!(f, "bridge_slave backup_port {port}"),
             Self::BondPrimary(port) => write!(f, "type bond primary {port}"),
             Self::AddrGenMode(mode) => write!(f, "addrgenmode {mode}"),
             Self::Function(index, setting) => write!(f, "vf {index} {setting}"),

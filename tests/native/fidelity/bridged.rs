@@ -209,6 +209,33 @@ fn the_uplink_of_a_bridge_is_restored_for_pods_that_keep_their_links() {
 }
 
 #[test]
+fn a_port_that_stays_has_the_lost_uplink_as_its_backup_again() {
+    let node = Node::new();
+    let _pod = behind(&node, "web");
+    for line in [
+        "link add v9 type veth peer name x9",
+        "link set v9 master br0 up",
+    ] {
+        node.ns.ip(line);
+    }
+    for port in ["toweb", "v9"] {
+        bridge(&node.ns, &format!("link set dev {port} backup_port up1"));
+    }
+    node.snapshot();
+    node.lose_and_reload();
+    node.netfix("diff").exits(3).stdout_has(&["up1"]);
+    node.restore();
+    let port = node.ns.ip("-d link show dev toweb");
+    assert!(port.contains("backup_port up1"), "{port}");
+    node.netfix("diff").exits(0);
+    // Ports of pods come and go: nothing misses one.
+    node.ns.ip("link del v9");
+    node.lose_and_reload();
+    node.restore();
+    node.netfix("diff").exits(0).lacks("v9");
+}
+
+#[test]
 fn a_pod_whose_bridge_does_not_get_its_uplink_back_is_not_called_restored() {
     let node = Node::new();
     let pod = behind(&node, "web");

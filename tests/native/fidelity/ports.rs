@@ -28,6 +28,18 @@ fn a_port_that_was_taken_out_or_changed_is_repaired_in_place() {
 }
 
 #[test]
+fn a_port_that_stays_and_a_lost_one_have_each_other_as_backup_again() {
+    let backups = [
+        "tuntap add d0 mode tap",
+        "link set d0 up",
+        "link set d0 master br0",
+        "link set d0 type bridge_slave backup_port eth0",
+        "link set eth0 type bridge_slave backup_port d0",
+    ];
+    comes_back(&[BRIDGED, &backups].concat());
+}
+
+#[test]
 fn a_port_of_another_bridge_stays_there_and_is_reported() {
     let node = Node::new();
     let pod = prepared(&node, BRIDGED);

@@ -141,6 +141,9 @@ impl Kernel {
         {
             port.master = None;
         }
+        for port in &mut self.state.links {
+            port.backup_port.take_if(|backup| backup == name);
+        }
         let NetState {
             links,
             addresses,
@@ -222,6 +225,14 @@ impl Kernel {
             Change::Master(bond) => return self.enslave(dev, bond),
             Change::BondOption(option, value) => {
                 return self.set_bond_option(dev, *option, *value);
+            }
+            Change::BackupPort(port) => {
+                let master = self.link(port)?.master.clone();
+                let link = self.link_mut(dev)?;
+                if master.is_none() || link.master != master {
+                    return Err(Errno::EINVAL);
+                }
+                link.backup_port = Some(port.clone());
             }
             Change::BondPrimary(port) => {
                 self.link(port)?;

@@ -80,6 +80,9 @@ pub struct Link {
     /// [`BOND_PORT`](crate::model::fidelity::BOND_PORT), ascending.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub port: Vec<RawAttribute>,
+    /// The port of the same bridge that gets the packets of this one while this one has no carrier (`bridge link set … backup_port`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backup_port: Option<IfName>,
     /// Forwarding entries that were added to it, in the kernel's order (`bridge fdb`).
     #[serde(
         default,
@@ -243,6 +246,7 @@ impl Link {
             traffic: Traffic::default(),
             master: None,
             port: Vec::new(),
+            backup_port: None,
             fdb: Vec::new(),
             vlans: None,
             mdb: Vec::new(),

@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 use crate::model::net::link::VlanId;
 use crate::model::{Mac, is_false};
 
+/// `IFLA_BRPORT_BACKUP_PORT` (`linux/if_link.h`): an ifindex.
+pub(crate) const BACKUP_PORT: u16 = 34;
+
 /// Consecutive VLANs of a port (`bridge vlan`). The port VLAN is one alone.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PortVlans {
