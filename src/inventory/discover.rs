@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use crate::inventory::cgroup::{self, CgroupOwner, Occupant};
 use crate::inventory::naming::pod_ids::Ids;
 use crate::inventory::procfs;
+use crate::inventory::procfs::mounts::{MountedElsewhere, mounted_elsewhere};
 use crate::inventory::visit::can_stay_open;
 use crate::kernel::Netns;
 use crate::matching::Selection;
@@ -31,7 +32,7 @@ pub struct FoundNetns {
 /// mount table cannot be read: then the running pods are unknown.
 pub fn discover(selection: &Selection) -> io::Result<(Vec<FoundNetns>, Vec<Problem>)> {
     let excluded = [procfs::netns_inode("self")?, procfs::machine_inode()?];
-    let (mut candidates, denied) = candidates()?;
+    let (mut candidates, denied, unread) = candidates()?;
     candidates.retain(|inode, _| !excluded.contains(inode));
     let mut found = Vec::new();
     let mut problems: Vec<Problem> = denied
@@ -39,6 +40,7 @@ pub fn discover(selection: &Selection) -> io::Result<(Vec<FoundNetns>, Vec<Probl
         .filter(|_| selection.wants_every_netns())
         .map(|pid| InventoryCause::NetnsHidden.error(format!("pid {pid}")))
         .collect();
+    problems.extend(unread_mounts(&unread).filter(|_| selection.wants_every_netns()));
     let own = cgroup::own_ids();
     let host = Netns::host()?.owner();
     let is_transient = !can_stay_open(candidates.len());
@@ -75,11 +77,22 @@ pub fn discover(selection: &Selection) -> io::Result<(Vec<FoundNetns>, Vec<Probl
                     .map(|path| Bytes::from(path.as_path()).to_string());
                 let error = error.to_string();
                 let cause = InventoryCause::CannotOpenNetns { error };
-                problems.push(cause.error(path.unwrap_or_default()));
+                let object = path.unwrap_or_default();
+                // A pod decides what is at a path inside it.
+                problems.push(match &candidate.inner {
+                    Some(_) => cause.warning(object),
+                    None => cause.error(object),
+                });
             }
         }
     }
     Ok((found, problems))
+}
+
+fn unread_mounts(processes: &[u32]) -> Option<Problem> {
+    let (first, more) = processes.split_first()?;
+    let cause = InventoryCause::MountsUnread { more: more.len() };
+    Some(cause.warning(format!("pid {first}")))
 }
 
 /// One namespace in `/proc` and the mount table.
@@ -87,9 +100,15 @@ pub fn discover(selection: &Selection) -> io::Result<(Vec<FoundNetns>, Vec<Probl
 struct Candidate {
     mounts: Vec<PathBuf>,
     holder: Option<Holder>,
+    /// Where only another mount namespace has it, through a process there.
+    inner: Option<PathBuf>,
 }
 
-fn candidates() -> io::Result<(BTreeMap<u64, Candidate>, Vec<u32>)> {
+/// Candidates by inode.
+type Candidates = BTreeMap<u64, Candidate>;
+
+/// The candidates, the processes whose namespace the kernel does not reveal, and those whose mounts were not all read.
+fn candidates() -> io::Result<(Candidates, Vec<u32>, Vec<u32>)> {
     let mut candidates: BTreeMap<u64, Candidate> = BTreeMap::new();
     for (inode, path) in procfs::mounted()? {
         candidates.entry(inode).or_default().mounts.push(path);
@@ -101,7 +120,14 @@ fn candidates() -> io::Result<(BTreeMap<u64, Candidate>, Vec<u32>)> {
             *oldest = Some(holder);
         }
     }
-    Ok((candidates, denied))
+    let MountedElsewhere { found, unread } = mounted_elsewhere()?;
+    for (inode, path) in found {
+        let candidate = candidates.entry(inode).or_default();
+        if candidate.paths().is_empty() {
+            candidate.inner = Some(path);
+        }
+    }
+    Ok((candidates, denied, unread))
 }
 
 /// Names the pod of every namespace, selected or not, as far as the kernel knows it: an id must not depend on the
@@ -134,7 +160,8 @@ fn identify(
 impl Candidate {
     fn paths(&self) -> Vec<PathBuf> {
         let process = self.holder.map(|holder| procfs::netns_path(holder.pid));
-        self.mounts.iter().cloned().chain(process).collect()
+        let mounts = self.mounts.iter().cloned().chain(process);
+        mounts.chain(self.inner.clone()).collect()
     }
 
     /// Opens the namespace; `None` when it is gone.
@@ -159,7 +186,7 @@ impl Candidate {
         for path in self.paths() {
             match Netns::open(&path) {
                 Ok(mut netns) if netns.key().1 == inode => {
-                    netns.is_mount = self.mounts.contains(&path);
+                    netns.is_mount = self.mounts.contains(&path) || self.inner.is_some();
                     // No other namespace gets its inode while it is open: a process with that inode is in it.
                     netns.holder = self.holder.filter(|holder| procfs::is_in(*holder, inode));
                     return Ok(Some(netns));

@@ -29,6 +29,7 @@ use crate::inventory::naming::attribution::{Attribution, contradicted, left_over
 use crate::inventory::naming::sandbox_match::Unfound;
 use crate::inventory::observe::{Host, Pod};
 use crate::kernel::Netns;
+use crate::kernel::netns::nsid;
 use crate::matching::{Machine, NetnsKey, Selection, StoredRecord, Verdict, match_records};
 use crate::model::problem::InventoryCause;
 use crate::model::{NetnsIdentity, NodeIdentity, Problem};
@@ -60,17 +61,24 @@ impl Inventory {
     ///
     /// Ends the command when the host or the list of processes cannot be read: then nothing is known.
     pub(crate) fn open(selection: &Selection) -> Result<Self, Refusal> {
-        let host = Host::observe().map_err(|error| cannot_observe("host", &error))?;
+        let mut host = Host::observe().map_err(|error| cannot_observe("host", &error))?;
+        // Before the namespaces are listed: one that is made afterwards is not unseen.
+        let ids = nsid::all(&mut host.socket);
+        let ids = ids.map_err(|error| cannot_observe("host", &error))?;
         let (found, mut problems) =
             discover::discover(selection).map_err(|error| cannot_observe("/proc", &error))?;
         let (pods, closed) = pods::open_pods(found, &mut problems);
+        if selection.wants_every_netns() && closed.is_empty() {
+            let unseen = pods::unseen(ids, &pods, &mut host);
+            problems.extend(unseen.map_err(|error| cannot_observe("host", &error))?);
+        }
         Ok(Self {
             node: node::node_identity(),
             host,
             pods,
             closed,
-            // Each of them is a namespace that was not opened.
-            is_complete: problems.is_empty(),
+            // Each error is a namespace that was not opened; where only a pod can say what is there, it is a warning.
+            is_complete: !problems.iter().any(Problem::is_error),
             problems,
             answer: None,
         })

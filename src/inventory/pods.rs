@@ -1,15 +1,18 @@
 //! Opens pods, and reads many of them side by side.
 
+use std::collections::BTreeSet;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::inventory::discover::FoundNetns;
 use crate::inventory::observe::{Host, Pod, prove};
+use crate::inventory::procfs;
 use crate::inventory::visit::visit;
 use crate::kernel::conf::sysfs;
 use crate::kernel::dump::HostView;
-use crate::kernel::netns::nsid::HostId;
+use crate::kernel::netns::nsid::{self, HostId};
 use crate::kernel::state::Reach;
-use crate::kernel::{Error, Socket, devices, ifreq, netns, state};
+use crate::kernel::{Error, Netns, Socket, devices, ifreq, netns, state};
 use crate::model::problem::InventoryCause;
 use crate::model::{Link, NetState, NetnsIdentity, Problem};
 
@@ -62,6 +65,40 @@ pub fn open_pods(
         }
     }
     (pods, closed)
+}
+
+/// Namespaces to which a link of the host was moved, and that are not among `pods`. One that is about to end has its id for a moment longer.
+pub(super) fn unseen(
+    mut ids: BTreeSet<i32>,
+    pods: &[Pod],
+    host: &mut Host,
+) -> Result<Option<Problem>, Error> {
+    const ATTEMPTS: usize = 3;
+    const PAUSE: Duration = Duration::from_millis(50);
+    if ids.is_empty() || pods.iter().any(|pod| pod.netns.is_transient) {
+        return Ok(None);
+    }
+    let machine = Netns::open(&procfs::netns_path(1)).ok();
+    let known = pods.iter().map(|pod| &pod.netns);
+    for netns in known.chain([&host.netns]).chain(&machine) {
+        if let HostId::Known(id) = nsid::of(&mut host.socket, netns)? {
+            ids.remove(&id);
+        }
+    }
+    // The end of a pair is not lost with a device of the host.
+    let peers = nsid::of_peers(&mut host.socket)?;
+    ids.retain(|id| !peers.contains(id));
+    for _ in 0..ATTEMPTS {
+        if ids.is_empty() {
+            return Ok(None);
+        }
+        thread::sleep(PAUSE);
+        let now = nsid::all(&mut host.socket)?;
+        ids.retain(|id| now.contains(id));
+    }
+    let namespaces = ids.len();
+    let problem = InventoryCause::Unseen { namespaces }.warning("host");
+    Ok(Some(problem).filter(|_| namespaces > 0))
 }
 
 /// A socket in the namespace that the calling thread is in, with the namespace's cookie.

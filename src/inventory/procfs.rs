@@ -1,5 +1,7 @@
 //! Network namespaces and processes in `/proc` and the mount table.
 
+pub(crate) mod mounts;
+
 use std::ffi::OsString;
 use std::fs;
 use std::io;

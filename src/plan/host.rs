@@ -32,9 +32,8 @@ pub fn host(
     }
     planner.objects(&in_scope);
     planner.links.redirects(&in_scope);
-    let is_in_scope = |name: &IfName| in_scope.iter().any(|link| link.name == *name);
     let name_now = |name: &IfName| planner.parents.name_now(name);
-    planner.links.backup_ports(is_in_scope, name_now);
+    planner.links.backup_ports(&in_scope, name_now);
     planner.lost_for_good(&in_scope, devices);
     (planner.links.plan, planner.parents)
 }

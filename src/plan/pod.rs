@@ -112,7 +112,8 @@ impl<'a> PodPlanner<'a> {
                 None => self.missing(link),
             }
         }
-        self.links.backup_ports(|_| true, IfName::clone);
+        let all: Vec<_> = self.links.wanted.state.links.iter().collect();
+        self.links.backup_ports(&all, IfName::clone);
     }
 
     fn existing(&mut self, wanted: &Link, now: &Link) {

@@ -9,7 +9,7 @@ use crate::common::background::wait_until;
 use crate::common::machine::Machine;
 use crate::common::runtimes::{Cgroup, Container, FakeCri, FakeDocker, Sandbox, Script, auto, id};
 use crate::common::runtimes::{uid, unique_id};
-use crate::common::{Node, Pod, Run};
+use crate::common::{Node, Pod, Run, tool};
 
 /// netfix for this node's pods and this namespace.
 fn with(node: &Node, alone: &Alone, words: &str) -> Run {
@@ -22,6 +22,34 @@ fn cri(node: &Node, sandboxes: &[Sandbox]) -> FakeCri {
         ..Script::default()
     };
     FakeCri::start(&node.temp().join("runtime.sock"), script)
+}
+
+#[test]
+fn a_namespace_that_is_mounted_in_a_pod_alone_comes_back() {
+    let node = Node::new();
+    let script = "mount --make-rprivate / && mount -t tmpfs t /mnt && touch /mnt/inner && unshare --net=/mnt/inner true \
+        && ln -s inner /mnt/link && exec sleep 600";
+    let unshare = ["--mount", "--net", "sh", "-c", script];
+    let outer = Alone::by(Command::new("unshare").args(unshare));
+    let path = format!("/proc/{}/root/mnt/inner", outer.id());
+    let inside = |words: &str| {
+        let netns = format!("--net={path}");
+        let mut command = tool::command("nsenter", [netns.as_str(), "ip"]);
+        tool::run(command.args(words.split_whitespace()))
+    };
+    node.ns
+        .ip("link add link eth0 name net1 address 02:00:00:88:01:0a type macvlan mode bridge");
+    node.ns.ip(&format!("link set net1 netns {path}"));
+    inside("link set net1 up");
+    inside("addr add 10.88.7.7/16 dev net1");
+    let netfix = |words: &str| node.netfix(&format!("{words} --netns {path}"));
+    netfix("snapshot").exits(0);
+    node.lose_and_reload();
+    netfix("check").exits(2);
+    netfix("restore").exits(0);
+    let now = inside("-o addr show dev net1");
+    assert!(now.contains("10.88.7.7/16"), "{now}");
+    assert!(inside("link show dev net1").contains("02:00:00:88:01:0a"));
 }
 
 /// The namespace is no finding of any command, before and after a loss, and no verdict counts it.

@@ -57,7 +57,7 @@ pub(super) fn numbers(device: &Files) -> Values {
             let folder = format!("queues/{direction}-{queue}");
             device.below(Path::new(&folder)).is_ok()
         };
-        let count = (0..).take_while(is_there).count();
+        let count = (0..u64::from(u32::MAX)).take_while(is_there).count();
         Some((key(direction)?, NicValue::Number(count.try_into().ok()?)))
     };
     ["rx", "tx"].into_iter().filter_map(count).collect()

@@ -1,11 +1,14 @@
 //! The data of kinds of links that netfix stores as bytes, and the lower device in it.
 
+use netlink_packet_core::Nla;
 use netlink_packet_route::link::{InfoData, InfoKind};
 
 use crate::kernel::codec::nested::{Nested, word};
+use crate::kernel::codec::text;
 use crate::kernel::link::RawLink;
 use crate::model::LinkKind;
 use crate::model::net::link::lower::LowerKind;
+use crate::model::net::link::port::BACKUP_PORT;
 use crate::model::net::raw::RawAttribute;
 
 /// The data without the attributes with the ifindexes of lower devices, and these.
@@ -62,6 +65,12 @@ impl RawLink {
 /// The ifindex of a lower device.
 pub(super) fn index(lower: &RawAttribute) -> Option<u32> {
     word(&lower.value, 0)
+}
+
+/// The ifindex of the backup of a port of a bridge.
+pub(super) fn backup_port(infos: &[impl Nla]) -> Option<u32> {
+    let mut all = infos.iter().map(text::stored);
+    index(&all.find(|raw| raw.number == BACKUP_PORT)?)
 }
 
 /// The kind and the data of a link on a lower device with this ifindex; `None` for a kind that has none in its data.

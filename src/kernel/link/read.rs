@@ -14,7 +14,6 @@ use crate::kernel::conf::devconf;
 use crate::kernel::link::bond;
 use crate::kernel::{Errno, Error, Socket};
 use crate::model::fidelity::{AttributeTable, BOND_PORT, BRIDGE_PORT};
-use crate::model::net::link::port::BACKUP_PORT;
 use crate::model::net::link::{Flags, OffloadLimit, Queues, VlanId};
 use crate::model::net::raw::RawAttribute;
 use crate::model::{IfName, Link, LinkKind, Mac};
@@ -29,7 +28,6 @@ pub(in crate::kernel) struct RawLink {
     pub parent_netns: Option<i32>,
     pub master: Option<u32>,
     pub primary: Option<u32>,
-    /// The backup of a port of a bridge.
     pub backup: Option<u32>,
     pub has_hardware: bool,
     /// Which port of its device it is.
@@ -250,9 +248,7 @@ impl RawLink {
                 },
                 LinkInfo::PortData(InfoPortData::BridgePort(infos)) => {
                     self.link.port = port_settings(&infos, &BRIDGE_PORT);
-                    let mut all = infos.iter().map(text::stored);
-                    let backup = all.find(|raw| raw.number == BACKUP_PORT);
-                    self.backup = backup.and_then(|raw| data::index(&raw));
+                    self.backup = data::backup_port(&infos);
                     continue;
                 }
                 LinkInfo::PortData(InfoPortData::BondPort(infos)) => {

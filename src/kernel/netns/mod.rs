@@ -1,5 +1,6 @@
 //! Network namespaces: opening, identifying and visiting them.
 
+mod below;
 pub(crate) mod counters;
 pub(crate) mod host;
 pub mod nsid;
@@ -63,7 +64,13 @@ impl Netns {
     /// `/run/netns` after `ip netns add` was killed.
     pub fn open(path: &Path) -> io::Result<Self> {
         // The path may come from a checkpoint and name any file.
-        let file = checked::open(path, is_namespace)?;
+        let file = match below::split(path) {
+            Some((process, below)) => {
+                let file = below::open(&process, &below)?;
+                is_namespace(&file).map(|()| file)?
+            }
+            None => checked::open(path, is_namespace)?,
+        };
         let meta = file.metadata()?;
         let made = meta.ctime() * 1_000_000 + meta.ctime_nsec() / 1000;
         let (device, inode) = (meta.dev(), meta.ino());

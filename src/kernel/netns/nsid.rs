@@ -1,6 +1,9 @@
 //! nsids: the numbers by which one namespace refers to another (`IFLA_LINK_NETNSID`, ip-netns(8)).
 
+use std::collections::BTreeSet;
+
 use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::link::{LinkAttribute, LinkMessage};
 use netlink_packet_route::nsid::{NsidAttribute, NsidMessage};
 
 use crate::kernel::{Errno, Error, Netns, Request, Socket};
@@ -38,6 +41,43 @@ pub fn of(socket: &mut Socket, host: &Netns) -> Result<HostId, Error> {
     Ok(id
         .filter(|id| *id >= 0)
         .map_or(HostId::Unassigned, HostId::Known))
+}
+
+/// The nsids of the socket's namespace: each is that of a namespace that exists. A link was moved from here to there, or has its peer
+/// there.
+pub(crate) fn all(socket: &mut Socket) -> Result<BTreeSet<i32>, Error> {
+    let request = RouteNetlinkMessage::GetNsId(NsidMessage::default());
+    let dump = match socket.dump(request) {
+        Err(Error::Kernel(Errno::EOPNOTSUPP)) => return Ok(BTreeSet::new()),
+        dump => dump?,
+    };
+    let attributes = dump.objects.into_iter().filter_map(|one| match one {
+        RouteNetlinkMessage::NewNsId(message) => Some(message.attributes),
+        _ => None,
+    });
+    let ids = attributes
+        .flatten()
+        .filter_map(|attribute| match attribute {
+            NsidAttribute::Id(id) => Some(id),
+            _ => None,
+        });
+    Ok(ids.filter(|id| *id >= 0).collect())
+}
+
+/// The nsids by which the links of the socket's namespace refer to their peers.
+pub(crate) fn of_peers(socket: &mut Socket) -> Result<BTreeSet<i32>, Error> {
+    let dump = socket.dump(RouteNetlinkMessage::GetLink(LinkMessage::default()))?;
+    let attributes = dump.objects.into_iter().filter_map(|one| match one {
+        RouteNetlinkMessage::NewLink(link) => Some(link.attributes),
+        _ => None,
+    });
+    let ids = attributes
+        .flatten()
+        .filter_map(|attribute| match attribute {
+            LinkAttribute::LinkNetNsId(id) => Some(id),
+            _ => None,
+        });
+    Ok(ids.collect())
 }
 
 /// Gives `other` an nsid in the socket's namespace, where it has none, as `ip netns set NAME auto` does. It lasts as long as

@@ -91,12 +91,13 @@ impl<'a> LinkPlanner<'a> {
         traffic::cannot_restore(wanted, now, &mut self.plan);
     }
 
-    /// Gives the ports of bridges their backups again, those that stay as well. `is_in_scope`: of a link or of its backup.
+    /// Gives the ports of bridges their backups again, those that stay as well, if one of both is in scope.
     pub(super) fn backup_ports(
         &mut self,
-        is_in_scope: impl Fn(&IfName) -> bool,
+        in_scope: &[&Link],
         name_now: impl Fn(&IfName) -> IfName,
     ) {
+        let is_in_scope = |name: &IfName| in_scope.iter().any(|link| link.name == *name);
         for wanted in &self.wanted.state.links {
             if let Some(backup) = &wanted.backup_port
                 && (is_in_scope(&wanted.name) || is_in_scope(backup))

@@ -11,6 +11,10 @@ sentences! {
         NoSuchPod => "no running network namespace matches the selectors",
         CannotObserve { error } => "{error}",
         NetnsHidden => "the kernel does not reveal the namespace of this process: a pod may be missing here",
+        Unseen { namespaces } => "{namespaces} to which a link of the host was moved cannot be found: an open descriptor or a socket alone \
+            holds it. Links inside are neither recorded nor restored" (namespaces = count(*namespaces, "namespace")),
+        MountsUnread { more } => "its mounts{more} were not all read: a namespace that only such a mount holds may be missing here"
+            (more = match more { 0 => String::new(), more => format!(", and those of {more} more processes,") }),
         CannotOpenNetns { error } => "the namespace cannot be opened: {error}",
         CannotEnterNetns { error } => "the namespace cannot be entered: {error}",
         SandboxNotFound { pod, reason } => "{source} reports that {title} runs (uid {uid}, sandbox {sandbox}), but \

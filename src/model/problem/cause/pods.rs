@@ -11,6 +11,8 @@ causes! {
         NoSuchPod => NotFound,
         CannotObserve { error: String } => Unreadable,
         NetnsHidden => Unreadable,
+        Unseen { namespaces: usize } => Unreadable,
+        MountsUnread { more: usize } => Unreadable,
         CannotOpenNetns { error: String } => Unreadable,
         CannotEnterNetns { error: String } => Unreadable,
         SandboxNotFound { pod: PodInfo, reason: NoNetns } => Unreadable,
