@@ -24,10 +24,10 @@ impl Refusal {
 }
 
 impl Refusal {
-    /// Whether another process has the lock of the state directory.
-    pub(crate) fn is_locked(&self) -> bool {
+    /// Whether one of its problems has this code.
+    pub(crate) fn has(&self, code: Code) -> bool {
         let mut problems = self.problems.iter();
-        problems.any(|problem| problem.code() == Code::LockHeld)
+        problems.any(|problem| problem.code() == code)
     }
 }
 

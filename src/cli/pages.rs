@@ -167,7 +167,7 @@ const EXIT_STATUS: &[(&str, &str)] = &[
     ("man", "0  done\n1  the text cannot be written"),
     (
         "status",
-        "0  done\n1  something needs attention: stderr names it\n4  refused: not root",
+        "0  done\n1  something needs attention: stderr names it\n4  refused: not root, or not on the host",
     ),
 ];
 /// Those of every other command.
@@ -200,7 +200,8 @@ fn environment(command: &Command, name: Option<&str>) -> Vec<String> {
     all.sort();
     if !matches!(name, Some("completions" | "host" | "man" | "schema")) {
         all.extend(lines(
-            "NO_COLOR  if not empty: no colors without --color always\n\
+            "NETFIX_HOST_NETNS  self: the network namespace of this process is the host's, also where process 1 has another one\n\
+            NO_COLOR  if not empty: no colors without --color always\n\
             COLUMNS  the width of the output; default: that of the terminal\n\
             LC_ALL, LC_CTYPE, LANG  without UTF-8 in the first that is set, the output is ASCII",
         ));

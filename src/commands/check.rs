@@ -56,7 +56,7 @@ pub(super) fn run(args: &CheckArgs, context: &mut Context) -> Document {
         };
         let around = surroundings(open, &context.store);
         let metrics = report::metrics(&view, &answer.problems, &around);
-        if let Err(error) = store::replace(path, metrics.as_bytes(), 0o644) {
+        if let Err(error) = store::publish(path, metrics.as_bytes()) {
             answer.problems.push(error.problem());
             // Monitoring does not get the metrics.
             if view.status != CheckStatus::Critical {

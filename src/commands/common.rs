@@ -1,6 +1,6 @@
 //! What several commands need.
 
-use crate::inventory::node;
+use crate::inventory::{machine, node};
 use crate::model::Problem;
 use crate::model::problem::UsageCause;
 use crate::refusal::Refusal;
@@ -14,8 +14,14 @@ pub enum Reply {
     Printed(u8),
 }
 
-/// What every command needs: root, and the identity of this machine.
+/// What every command needs that observes the machine or changes something: to be on the host, beside what all need.
 pub(super) fn prepare() -> Result<(), Refusal> {
+    prepare_reading()?;
+    Ok(machine::prove()?)
+}
+
+/// What every command needs: root, and the identity of this machine.
+pub(super) fn prepare_reading() -> Result<(), Refusal> {
     if !nix::unistd::geteuid().is_root() {
         return Err(UsageCause::NotRoot.error("").into());
     }

@@ -23,7 +23,7 @@ use crate::refusal::Refusal;
 use crate::report::Document;
 use crate::window::session::close::settle;
 
-use common::prepare;
+use common::{prepare, prepare_reading};
 
 pub use common::Reply;
 pub use every::repeat;
@@ -56,9 +56,11 @@ fn document(command: &Command, context: &mut Context) -> Result<Document, Refusa
         }
         _ => {}
     }
-    // `check` always ends with a verdict.
-    if !matches!(command, Command::Check(_)) {
-        prepare()?;
+    match command {
+        // It always ends with a verdict.
+        Command::Check(_) => {}
+        Command::List { .. } | Command::Report(_) => prepare_reading()?,
+        _ => prepare()?,
     }
     match command {
         Command::Snapshot(args) => snapshot::run(args, context),

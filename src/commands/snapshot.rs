@@ -4,6 +4,7 @@ use crate::cli::SnapshotArgs;
 use crate::commands::common::answer;
 use crate::context::Context;
 use crate::kubelet::deadline;
+use crate::model::Code;
 use crate::model::problem::WindowCause;
 use crate::model::{Bytes, Window};
 use crate::refusal::Refusal;
@@ -19,7 +20,7 @@ pub(super) fn run(args: &SnapshotArgs, context: &mut Context) -> Result<Document
     }
     match take(args, context) {
         // A window may have begun meanwhile.
-        Err(refusal) if refusal.is_locked() => working().map(skip).ok_or(refusal),
+        Err(refusal) if refusal.has(Code::LockHeld) => working().map(skip).ok_or(refusal),
         taken => taken,
     }
 }

@@ -1,7 +1,6 @@
 //! `netfix completions` and `netfix man`: texts about netfix itself.
 
 use std::env;
-use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -12,7 +11,7 @@ use clap_mangen::roff::{Roff, bold, roman};
 
 use crate::cli::complete::COMPLETE;
 use crate::cli::{Cli, Command, Page, page};
-use crate::report;
+use crate::{report, store};
 
 /// The section of the manual: commands for the administrator.
 const SECTION: &str = "8";
@@ -74,8 +73,8 @@ fn all_pages(dir: &Path, out: &mut dyn Write) -> io::Result<()> {
         manual(name, &mut text)?;
         let of_command = name.map(|name| format!("-{name}")).unwrap_or_default();
         let path = dir.join(format!("netfix{of_command}.{SECTION}"));
-        fs::write(&path, text)
-            .map_err(|error| io::Error::other(format!("{}: {error}", path.display())))?;
+        store::publish(&path, &text)
+            .map_err(|error| io::Error::other(error.problem().line(None)))?;
         writeln!(out, "{}", path.display())?;
     }
     Ok(())

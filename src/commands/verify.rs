@@ -12,7 +12,7 @@ use crate::{gateways, report};
 pub(super) fn run(args: &VerifyArgs, context: &mut Context) -> Result<Document, Refusal> {
     let selection = args.selectors.selection()?;
     let mut stored = load(&context.store, &selection)?;
-    let node = load_node(&context.store, &mut stored.problems);
+    let node = load_node(&context.store, &mut stored.problems)?;
     let progress = context.progress.as_mut();
     let targets = args.targets.all();
     let inventory = Inventory::open(&selection)?;

@@ -143,7 +143,7 @@ impl Pod {
 
     /// Reads, and reads again what was read before the namespace had an id for the host's: its first link on a host link
     /// assigns one, and without it that link seems to be on another namespace's.
-    pub(super) fn read(
+    pub(crate) fn read(
         &mut self,
         host: &Host,
         read: impl Fn(&mut Socket, HostView<'_>) -> Result<NetState, Error>,

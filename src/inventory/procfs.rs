@@ -1,6 +1,7 @@
 //! Network namespaces and processes in `/proc` and the mount table.
 
 pub(crate) mod mounts;
+mod namespaces;
 
 use std::ffi::OsString;
 use std::fs;
@@ -12,25 +13,10 @@ use std::str::FromStr;
 use std::thread;
 use std::time::Duration;
 
+pub(crate) use self::namespaces::{machine_inode, netns_inode, netns_path};
+pub(super) use self::namespaces::{namespace, of_machine};
 use crate::model::Bytes;
 use crate::model::pod::identity::Holder;
-
-/// The file through which a process's network namespace is opened.
-pub(crate) fn netns_path(pid: u32) -> PathBuf {
-    PathBuf::from(format!("/proc/{pid}/ns/net"))
-}
-
-/// The inode of a process's network namespace; `process` is a pid or `self`.
-pub(crate) fn netns_inode(process: &str) -> io::Result<u64> {
-    let link = fs::read_link(format!("/proc/{process}/ns/net"))?;
-    inode_in(&link.to_string_lossy())
-        .ok_or_else(|| io::Error::other(format!("{} is no namespace", link.display())))
-}
-
-/// The number in `net:[4026531840]`.
-fn inode_in(text: &str) -> Option<u64> {
-    text.strip_prefix("net:[")?.strip_suffix(']')?.parse().ok()
-}
 
 /// Whether an error only means that a process or a file is gone.
 pub(crate) fn is_gone(error: &io::Error) -> bool {
@@ -81,27 +67,6 @@ pub(super) fn processes() -> io::Result<Vec<u32>> {
         pids.extend(name.to_str().and_then(|name| name.parse::<u32>().ok()));
     }
     Ok(pids)
-}
-
-/// The namespace of the machine itself: PID 1's, or that of the first kernel thread where the kernel does not reveal
-/// PID 1's.
-pub(crate) fn machine_inode() -> io::Result<u64> {
-    match netns_inode("1") {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied && is_kernel_thread(2) => {
-            netns_inode("2")
-        }
-        other => other,
-    }
-}
-
-/// A kernel thread has no command line and no visible parent.
-fn is_kernel_thread(pid: u32) -> bool {
-    fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.is_empty())
-        && text(format!("/proc/{pid}/status")).is_ok_and(|status| {
-            status
-                .lines()
-                .any(|line| line.strip_prefix("PPid:").is_some_and(|p| p.trim() == "0"))
-        })
 }
 
 /// Whether a process still is the one that it was.
@@ -309,7 +274,7 @@ fn parse_mount(line: &[u8]) -> Option<(u64, PathBuf)> {
     if fields.next()? != b"nsfs" {
         return None;
     }
-    Some((inode_in(root)?, unescape(path)))
+    Some((namespaces::inode_in(root, "net")?, unescape(path)))
 }
 
 /// Undoes mountinfo's escapes: the kernel writes blanks, tabs, line breaks and backslashes as a backslash and three octal

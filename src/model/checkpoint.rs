@@ -220,6 +220,9 @@ pub struct NodeState {
     pub created_boottime: Option<u64>,
     /// The machine and boot.
     pub node: NodeIdentity,
+    /// The namespace, with process 1 as netfix saw it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<NetnsIdentity>,
     /// The namespace's whole state.
     pub state: NetState,
     /// Namespaces with a loopback device only, which have no checkpoint.

@@ -102,6 +102,32 @@ fn is_on_loopback(link: &Link, state: &NetState) -> bool {
     lower.is_some_and(|lower| lower.kind == LinkKind::Loopback)
 }
 
+/// Why a record of the present state must not replace a good one: a restore could make a link by the good one, and could not by it.
+pub(crate) fn less_restorable(
+    good: &NetState,
+    now: &NetState,
+    generation: Option<u64>,
+    is_host: bool,
+) -> Option<Problem> {
+    let index = Indexed::new(now);
+    let cannot = |link: &&Link| {
+        let now = index.link(&link.name);
+        lost_for_good(link).is_none() && now.is_some_and(|now| lost_for_good(now).is_some())
+    };
+    let link = good.links.iter().find(cannot)?;
+    let cause = SnapshotCause::LessRestorable {
+        generation,
+        is_host,
+    };
+    Some(cause.error(link.title()))
+}
+
+/// Whether a record has a link that a restore could not make, and that is missing in the present state.
+pub(crate) fn lacks_unrestorable(record: &NetState, now: &NetState) -> bool {
+    let mut links = record.links.iter();
+    links.any(|link| lost_for_good(link).is_some() && now.link(&link.name).is_none())
+}
+
 pub(super) fn lost_for_good(link: &Link) -> Option<SnapshotCause> {
     match (&link.kind, &link.parent) {
         (LinkKind::Loopback, _) => None,

@@ -4,10 +4,13 @@
 use std::collections::BTreeSet;
 
 use crate::inventory::kubelet_endpoint;
-use crate::inventory::observe::Pod;
+use crate::inventory::observe::{Host, Pod};
+use crate::kernel::state::links_and_addresses;
 use crate::matching::{NetnsKey, Selection};
+use crate::model::checkpoint::Extension;
 use crate::model::problem::{ForeignCause, MatchingCause};
-use crate::model::{Checkpoint, NodeIdentity, NodeState, PodId, PodInfo, Problem};
+use crate::model::{Checkpoint, NetState, NodeIdentity, NodeState, PodId, PodInfo, Problem};
+use crate::plan::snapshot_quality::lacks_unrestorable;
 use crate::records::cni_cache::{self, CACHE, Cache, CachedPod};
 use crate::records::contest;
 use crate::records::matched::{Matched, RecordOrigin};
@@ -68,6 +71,7 @@ pub(super) struct FallbackSearch<'a> {
     pub selection: &'a Selection,
     pub sources: contest::Sources<'a>,
     pub node: &'a NodeIdentity,
+    pub host: &'a Host,
     /// The host's state as it was recorded in this boot.
     pub recorded: Option<&'a NodeState>,
     pub paired: &'a mut Paired,
@@ -78,8 +82,12 @@ pub(super) struct FallbackSearch<'a> {
 impl FallbackSearch<'_> {
     /// Completes the records; returns whether the cache, which is for later, has more.
     pub(super) fn run(mut self) -> bool {
+        if self.request.fallback == Fallback::Nothing {
+            return false;
+        }
+        self.replace_unrestorable();
         let is_for_later = match self.request.fallback {
-            Fallback::Nothing => return false,
+            Fallback::Nothing => false,
             Fallback::Generations => {
                 self.in_generations();
                 false
@@ -120,6 +128,42 @@ impl FallbackSearch<'_> {
         self.is_damaged(id) || (is_missing && was_seen())
     }
 
+    /// Gives pods that lack a link which their checkpoint could not restore that of the newest generation which can.
+    fn replace_unrestorable(&mut self) {
+        let nothing = NetState::default();
+        let mut wanted = Vec::new();
+        for (at, one) in self.paired.matched.iter_mut().enumerate() {
+            let own = one.checkpoint.netfix.as_ref();
+            let is_of_command = one.origin == RecordOrigin::Requested;
+            let Some(own) = own.filter(|_| is_of_command) else {
+                continue;
+            };
+            if lacks_unrestorable(&own.state, &nothing) {
+                let now = one.pod.read(self.host, |socket, view| {
+                    links_and_addresses(socket, Some(view))
+                });
+                let now = now.unwrap_or_else(|_| own.state.clone());
+                wanted.extend(lacks_unrestorable(&own.state, &now).then_some((at, now)));
+            }
+        }
+        if wanted.is_empty() {
+            return;
+        }
+        for (generation, checkpoints) in PastCheckpoints::new(self.sources.store) {
+            wanted.retain(|(at, now)| {
+                let one = &mut self.paired.matched[*at];
+                let can = |_: &PodId, own: &Extension| !lacks_unrestorable(&own.state, now);
+                let Some((_, found)) = newest_about(&one.pod, &checkpoints, self.node, can) else {
+                    return true;
+                };
+                one.use_generation(found.clone(), generation);
+                let problem = from_generation(generation, &one.info);
+                self.paired.problems.push(problem);
+                false
+            });
+        }
+    }
+
     /// Gives pods the checkpoints of the newest generation that has one about them.
     fn in_generations(&mut self) {
         let is_wanted = |one: &Unmatched| self.is_bare(one) || self.had_checkpoint(one);
@@ -136,7 +180,7 @@ impl FallbackSearch<'_> {
         for (generation, checkpoints) in PastCheckpoints::new(self.sources.store) {
             for at in (0..self.unmatched.len()).rev() {
                 let one = &self.unmatched[at];
-                let is_usable = |id: &PodId| wanted[at] || self.is_damaged(id);
+                let is_usable = |id: &PodId, _: &Extension| wanted[at] || self.is_damaged(id);
                 let found = newest_about(&one.pod, &checkpoints, self.node, is_usable);
                 let Some((id, checkpoint)) = found else {
                     continue;
@@ -155,8 +199,9 @@ impl FallbackSearch<'_> {
     }
 
     fn use_checkpoint(&mut self, info: PodInfo, checkpoint: Checkpoint, pod: Pod, generation: u64) {
-        let problem = MatchingCause::FromGeneration { generation }.warning("checkpoint");
-        self.paired.problems.push(problem.of(&info.id));
+        self.paired
+            .problems
+            .push(from_generation(generation, &info));
         self.paired.forgive(&info.id);
         self.paired.forgive(&pod.info.id);
         let origin = RecordOrigin::Generation(generation);
@@ -246,17 +291,22 @@ impl FallbackSearch<'_> {
     }
 }
 
+fn from_generation(generation: u64, pod: &PodInfo) -> Problem {
+    let problem = MatchingCause::FromGeneration { generation }.warning("checkpoint");
+    problem.of(&pod.id)
+}
+
 /// The newest of these checkpoints that is about a pod.
 fn newest_about<'a>(
     pod: &Pod,
     checkpoints: &'a [(PodId, Checkpoint)],
     node: &NodeIdentity,
-    is_usable: impl Fn(&PodId) -> bool,
+    is_usable: impl Fn(&PodId, &Extension) -> bool,
 ) -> Option<&'a (PodId, Checkpoint)> {
     let about = checkpoints.iter().filter_map(|one| {
         let (id, checkpoint) = one;
         let own = checkpoint.netfix.as_ref()?;
-        let is_it = is_usable(id) && own.is_about(node, &pod.identity, &pod.info);
+        let is_it = is_usable(id, own) && own.is_about(node, &pod.identity, &pod.info);
         is_it.then_some((own, one))
     });
     Some(about.max_by_key(|(own, _)| own.rank())?.1)

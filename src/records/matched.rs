@@ -110,6 +110,17 @@ impl Matched {
         }
     }
 
+    /// Uses the checkpoint of a generation instead.
+    pub(super) fn use_generation(&mut self, checkpoint: Checkpoint, number: u64) {
+        self.age = checkpoint
+            .netfix
+            .as_ref()
+            .map_or(0, |own| age(&own.stamp()));
+        self.checkpoint = checkpoint;
+        self.whole = None;
+        self.origin = RecordOrigin::Generation(number);
+    }
+
     /// The state in its checkpoint.
     pub(crate) fn recorded_state(&self) -> Cow<'_, NetState> {
         self.recorded().0

@@ -184,13 +184,13 @@ fn read(request: &SurveyRequest, store: &Store) -> Result<SourceContents, Refusa
     let (records, node) = match &request.source {
         RecordSource::Checkpoints { generation } => {
             let store = store.at(*generation)?;
-            let node = load_node(&store, &mut problems);
+            let node = load_node(&store, &mut problems)?;
             let stored = load_light(&store, &request.selection, node.as_ref())?;
             (Records::Stored(stored), node)
         }
         RecordSource::CniCache(folder) => {
             let cache = cni_cache::read(folder)?;
-            (Records::Cache(cache), load_node(store, &mut problems))
+            (Records::Cache(cache), load_node(store, &mut problems)?)
         }
         RecordSource::Memory { contents, .. } => {
             let (stored, mut node) = contents.as_ref().clone();

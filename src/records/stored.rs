@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use crate::clock;
 use crate::cni;
+use crate::inventory::machine;
 use crate::inventory::node::node_identity;
 use crate::inventory::sockets::loaders;
 use crate::matching::{Selection, StoredRecord};
@@ -137,7 +138,13 @@ pub(crate) fn last_success(node: Option<&NodeState>) -> Option<String> {
 }
 
 /// The stored node state, if it is of this machine and boot. Any other is a problem, not a reason to stop.
-pub(crate) fn load_node(store: &Store, problems: &mut Vec<Problem>) -> Option<NodeState> {
+///
+/// # Errors
+/// It is of a netfix that saw more processes of the machine.
+pub(crate) fn load_node(
+    store: &Store,
+    problems: &mut Vec<Problem>,
+) -> Result<Option<NodeState>, Problem> {
     let node = node_identity();
     let problem = match store.load_node() {
         Ok(Some(stored)) if stored.node.machine_id != node.machine_id => {
@@ -147,11 +154,12 @@ pub(crate) fn load_node(store: &Store, problems: &mut Vec<Problem>) -> Option<No
             MatchingCause::NodeOfOtherBoot.warning("node.json")
         }
         Ok(mut stored) => {
+            machine::prove_whole(stored.as_ref().and_then(|stored| stored.host.as_ref()))?;
             loaders::forget_ended(&mut stored);
-            return stored;
+            return Ok(stored);
         }
         Err(error) => error.problem_with(StoreEffect::HostUnknown),
     };
     problems.push(problem);
-    None
+    Ok(None)
 }

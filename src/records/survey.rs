@@ -143,7 +143,7 @@ pub(crate) fn survey(
 ) -> Result<Surveyed, Refusal> {
     let mut problems = Vec::new();
     let contents = SourceContents {
-        node: load_node(store, &mut problems),
+        node: load_node(store, &mut problems)?,
         records: Records::Stored(stored),
         problems,
     };
@@ -265,6 +265,7 @@ fn complete(
         selection,
         sources,
         node: &inventory.node,
+        host: &inventory.host,
         recorded,
         paired,
         unmatched: &mut unmatched,

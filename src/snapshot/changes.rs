@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::model::checkpoint::Extension;
 use crate::model::pod::empty::EmptyNetns;
 use crate::model::{Checkpoint, NodeState, PodId, PodSummary, Problem, Stamp};
 
@@ -101,4 +102,37 @@ pub(crate) enum HostChange {
     Record(Box<NodeState>),
     /// It stays, with new times at which checkpoints were verified, and these namespaces whose interfaces a person gave up.
     Keep(Vec<EmptyNetns>),
+}
+
+/// Whether two checkpoints differ in the time alone; then the disk is spared. What is left of a lifetime is true only together with
+/// the time.
+pub(super) fn has_same_content(old: &Checkpoint, new: &Checkpoint) -> bool {
+    let Checkpoint {
+        netns,
+        podname,
+        sandbox,
+        ifname,
+        result,
+        netfix,
+    } = old;
+    let is_same = (netns, podname, sandbox) == (&new.netns, &new.podname, &new.sandbox)
+        && (ifname, result) == (&new.ifname, &new.result);
+    let (Some(old), Some(new)) = (netfix, &new.netfix) else {
+        return is_same && netfix == &new.netfix;
+    };
+    // What is the same is so in any schema.
+    let Extension {
+        schema: _,
+        created: _,
+        created_boottime: _,
+        node,
+        identity,
+        pod,
+        stack,
+        state,
+    } = old;
+    is_same
+        && !state.has_lifetimes()
+        && (node, identity) == (&new.node, &new.identity)
+        && (pod, stack, state) == (&new.pod, &new.stack, &new.state)
 }

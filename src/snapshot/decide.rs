@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::accept::Accepted;
-use super::changes::{Changes, Gone, PodChange, PodDecision, WriteReason};
+use super::changes::{Changes, Gone, PodChange, PodDecision, WriteReason, has_same_content};
 use super::facts::{Archive, GoodRecord, Moment, Observation, PodObservation, Reading};
 use super::host_state;
 use crate::model::checkpoint::{Extension, SCHEMA};
@@ -18,7 +18,7 @@ use crate::model::{
     Bytes, Checkpoint, Loss, LossCause, NetState, NetnsIdentity, PodId, PodInfo, PodSummary,
     Problem, interfaces,
 };
-use crate::plan::snapshot_quality::{self, uplink_loss};
+use crate::plan::snapshot_quality::{self, less_restorable, uplink_loss};
 
 /// Decides what a snapshot changes.
 pub(crate) fn decide(now: Observation, stored: &Archive) -> Changes {
@@ -170,6 +170,12 @@ impl<'a> Decider<'a> {
             _ => evidence,
         };
         let is_bare = state.links_but_loopback().next().is_none();
+        if let (None, Some(good)) = (&loss, &good)
+            && let Some(problem) = less_restorable(&good.own.state, &state, good.generation, false)
+            && !self.accepted.takes(&info.id)
+        {
+            return Some(self.kept(&info, &path, problem, good.own));
+        }
         Some(match (loss, good) {
             (Some(loss), Some(good)) if self.accepted.takes(&info.id) => {
                 self.give_up(loss, good);
@@ -244,12 +250,23 @@ impl<'a> Decider<'a> {
         good: GoodRecord<'_>,
     ) -> PodDecision {
         let generation = good.generation;
-        self.problems
-            .push(SnapshotCause::Lost { what, generation }.error(link));
+        let problem = SnapshotCause::Lost { what, generation }.error(link);
+        self.kept(info, path, problem, good.own)
+    }
+
+    /// A pod whose good checkpoint stays, and why.
+    fn kept(
+        &mut self,
+        info: &PodInfo,
+        path: &Bytes,
+        problem: Problem,
+        good: &Extension,
+    ) -> PodDecision {
+        self.problems.push(problem);
         PodDecision {
             pod: PodSummary {
-                interfaces: interfaces(&good.own.state),
-                created: Some(good.own.created.clone()),
+                interfaces: interfaces(&good.state),
+                created: Some(good.created.clone()),
                 ..summary(info, path)
             },
             change: PodChange::Lost,
@@ -357,39 +374,6 @@ fn summary(info: &PodInfo, path: &Bytes) -> PodSummary {
         netns: Some(path.clone()),
         ..PodSummary::bare(info, None)
     }
-}
-
-/// Whether two checkpoints differ in the time alone; then the disk is spared. What is left of a lifetime is true only together with
-/// the time.
-fn has_same_content(old: &Checkpoint, new: &Checkpoint) -> bool {
-    let Checkpoint {
-        netns,
-        podname,
-        sandbox,
-        ifname,
-        result,
-        netfix,
-    } = old;
-    let is_same = (netns, podname, sandbox) == (&new.netns, &new.podname, &new.sandbox)
-        && (ifname, result) == (&new.ifname, &new.result);
-    let (Some(old), Some(new)) = (netfix, &new.netfix) else {
-        return is_same && netfix == &new.netfix;
-    };
-    // What is the same is so in any schema.
-    let Extension {
-        schema: _,
-        created: _,
-        created_boottime: _,
-        node,
-        identity,
-        pod,
-        stack,
-        state,
-    } = old;
-    is_same
-        && !state.has_lifetimes()
-        && (node, identity) == (&new.node, &new.identity)
-        && (pod, stack, state) == (&new.pod, &new.stack, &new.state)
 }
 
 #[cfg(test)]

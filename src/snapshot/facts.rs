@@ -35,6 +35,9 @@ pub(crate) struct Moment {
     #[cfg_attr(test, serde(default))]
     pub created_boottime: Option<u64>,
     pub node: NodeIdentity,
+    /// The host's namespace.
+    #[cfg_attr(test, serde(default))]
+    pub netns: Option<NetnsIdentity>,
     pub host: NetState,
     /// The host's links after everything else was read.
     pub links_after: Vec<Link>,

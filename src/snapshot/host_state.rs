@@ -13,7 +13,9 @@ use crate::model::{
 };
 use crate::plan::link::diff::is_above;
 use crate::plan::snapshot_quality;
-use crate::plan::snapshot_quality::{host_loss, missing_nic, unsupported_and_lost};
+use crate::plan::snapshot_quality::{
+    host_loss, less_restorable, missing_nic, unsupported_and_lost,
+};
 
 /// What the decision for the host depends on.
 pub(super) struct Known<'a> {
@@ -82,6 +84,7 @@ impl Known<'_> {
             return Some(SnapshotCause::HostLost { what, generation }.error(link));
         }
         gone.map(|lost| SnapshotCause::HostObjectLost.error(lost.object))
+            .or_else(|| less_restorable(then, now, generation, true))
     }
 
     /// A recorded NIC that is neither on the host nor in a pod, where every namespace was read.
@@ -133,6 +136,7 @@ impl Known<'_> {
             created: self.moment.created.clone(),
             created_boottime: self.moment.created_boottime,
             node: self.moment.node.clone(),
+            host: self.moment.netns.clone(),
             state: lasting(&self.moment.host, &under),
             empty,
             seen: old.map(|old| old.seen.clone()).unwrap_or_default(),

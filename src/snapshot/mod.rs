@@ -144,15 +144,15 @@ pub(crate) fn capture(
     selection: &Selection,
     accept: &[Bytes],
     store: &Store,
-) -> (Captured, Inventory) {
-    let (now, stored, inventory) = observe(look, selection, accept, store);
+) -> Result<(Captured, Inventory), Problem> {
+    let (now, stored, inventory) = observe(look, selection, accept, store)?;
     let changes = decide(now, &stored);
     let captured = Captured {
         changes,
         stored,
         proxies: None,
     };
-    (captured, inventory)
+    Ok((captured, inventory))
 }
 
 fn look(
@@ -161,5 +161,5 @@ fn look(
     progress: &mut dyn Listener,
 ) -> Result<Captured, Refusal> {
     let look = Look::take(request.selection, request.runtimes, store, progress)?;
-    Ok(capture(look, request.selection, request.accept, store).0)
+    Ok(capture(look, request.selection, request.accept, store)?.0)
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::facts::{Archive, Moment, Observation, PodObservation, Reading};
 use crate::inventory::look::Look;
+use crate::inventory::machine;
 use crate::inventory::observe::{Host, Pod};
 use crate::inventory::pods::ObservedPod;
 use crate::inventory::private;
@@ -29,7 +30,7 @@ pub(super) fn observe(
     selection: &Selection,
     accept: &[Bytes],
     store: &Store,
-) -> (Observation, Archive, Inventory) {
+) -> Result<(Observation, Archive, Inventory), Problem> {
     let Look {
         at,
         stored,
@@ -53,7 +54,7 @@ pub(super) fn observe(
             complete = false;
             Vec::new()
         });
-    let recorded = load_node(store, &mut problems);
+    let recorded = load_node(store, &mut problems)?;
     problems.extend(contested(pods, &observed, &host.state, node, store));
     let checkpoints = stored
         .into_iter()
@@ -70,6 +71,7 @@ pub(super) fn observe(
         created: at.wall,
         created_boottime: at.boottime,
         node: node.clone(),
+        netns: machine::host(),
         host: host_now,
         links_after,
         devices_inside: devices_inside(&observed).filter(|_| selection.is_everything()),
@@ -82,7 +84,7 @@ pub(super) fn observe(
         problems,
         accept: accept.to_vec(),
     };
-    (observation, archive, inventory)
+    Ok((observation, archive, inventory))
 }
 
 /// The devices inside pods; `None` where one could not be read.

@@ -245,7 +245,7 @@ pub(super) fn write(path: &Path, text: &str) -> Result<(), StoreError> {
 }
 
 /// Replaces a file atomically, with these permissions. Where that fails, the old file is unchanged.
-pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> Result<(), StoreError> {
+pub(super) fn replace(path: &Path, bytes: &[u8], mode: u32) -> Result<(), StoreError> {
     // A bare name means the current folder.
     let parent = path
         .parent()
@@ -269,20 +269,6 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> Result<(), StoreE
     }
     written?;
     sync_folder(folder)
-}
-
-/// Writes a file that others can read. Replaces nothing but a regular file, never a device or link.
-pub(crate) fn publish(path: &Path, text: &str) -> Result<(), StoreError> {
-    match fs::symlink_metadata(path) {
-        Ok(meta) if !meta.is_file() => {
-            let reason = io::Error::new(
-                io::ErrorKind::AlreadyExists,
-                "it exists and is no regular file",
-            );
-            Err(StoreError::io("cannot replace", path)(reason))
-        }
-        _ => replace(path, text.as_bytes(), 0o644),
-    }
 }
 
 /// Removes temporary files of a killed netfix. A failure is harmless.

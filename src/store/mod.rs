@@ -11,6 +11,7 @@ mod generation;
 mod import;
 mod light;
 mod lock;
+mod publish;
 mod retention;
 mod schema;
 mod unplanned;
@@ -29,13 +30,14 @@ use crate::store::schema::{load, load_checkpoint};
 pub(crate) use crate::store::retention::{NewestGeneration, Prune};
 pub(crate) use cni_cache::cni_cache;
 pub use error::StoreError;
+pub(crate) use file::read as read_file;
 #[cfg(feature = "fuzzing")]
 pub(crate) use file::with_checksum;
-pub(crate) use file::{publish, read as read_file, replace};
 pub(crate) use generation::{Contents, Generation, GenerationReader, PastCheckpoints};
 pub(crate) use import::{Content, Foreign, foreign};
 pub(crate) use light::{Light, Whole};
 pub use lock::Guard;
+pub(crate) use publish::publish;
 
 /// The state directory, for reading: its present files, or one generation of them.
 #[derive(Debug, Clone)]

@@ -60,7 +60,7 @@ pub(crate) fn recover(
 pub(crate) fn read_back(selection: &Selection, store: &Store) -> Result<Baseline, Refusal> {
     let stored = load(store, selection)?;
     let mut problems = Vec::new();
-    let node = load_node(store, &mut problems);
+    let node = load_node(store, &mut problems)?;
     problems.retain(Problem::is_error);
     if !problems.is_empty() {
         return Err(problems.into());

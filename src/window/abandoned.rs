@@ -87,7 +87,7 @@ pub(crate) fn note_verify(verified: &Verified, store: &Store) {
 fn probe(context: &mut Context) -> Result<Verified, Refusal> {
     let selection = Selection::everything();
     let mut stored = load(&context.store, &selection)?;
-    let node = load_node(&context.store, &mut stored.problems);
+    let node = load_node(&context.store, &mut stored.problems)?;
     let inventory = Inventory::open(&selection)?;
     let progress = context.progress.as_mut();
     gateways::verify(

@@ -13,7 +13,7 @@ use crate::inventory::procfs;
 use crate::matching::Selection;
 use crate::model::next::{LostPods, WindowNow};
 use crate::model::problem::WindowCause;
-use crate::model::{NodeIdentity, NodeState, Problem, Window};
+use crate::model::{Code, NodeIdentity, NodeState, Problem, Window};
 use crate::records::fallback::FallbackRequest;
 use crate::records::matched::{Matched, RecordOrigin};
 use crate::records::stored::load;
@@ -100,6 +100,7 @@ pub(crate) fn run(runtimes: &runtime::RuntimeConfig, context: &Context) -> Resul
     let damaged = stored.problems.clone();
     match survey(inventory, stored, &selection, store, FallbackRequest::ALL) {
         Ok(surveyed) => status.note(surveyed),
+        Err(refusal) if refusal.has(Code::NotTheHost) => return Err(refusal),
         Err(refusal) => {
             status.problems.extend(damaged);
             for problem in refusal.problems {

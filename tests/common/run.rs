@@ -56,6 +56,7 @@ impl Node {
         command
             .env_remove("NETFIX_STATE_DIR")
             .env("NETFIX_RUNTIME", "none")
+            .env("NETFIX_HOST_NETNS", "self")
             .env("NO_COLOR", "1");
         command
     }
@@ -101,6 +102,7 @@ impl Node {
             .arg(self.state_dir())
             .env_remove("NETFIX_STATE_DIR")
             .env("NETFIX_RUNTIME", "none")
+            .env("NETFIX_HOST_NETNS", "self")
             .env("NO_COLOR", "1");
         command
     }

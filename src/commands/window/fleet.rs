@@ -65,7 +65,7 @@ fn merge(files: &[PathBuf], html: Option<&Path>) -> (FleetView, Vec<Problem>, bo
     let Some(path) = html.filter(|_| !view.nodes.is_empty()) else {
         return (view, problems, html.is_none());
     };
-    let written = store::publish(path, &fleet_page(&view));
+    let written = store::publish(path, fleet_page(&view).as_bytes());
     view.html = written.is_ok().then(|| path.display().to_string());
     problems.extend(written.err().map(|error| error.problem()));
     let is_written = view.html.is_some();

@@ -50,7 +50,7 @@ fn write(
         problems.push(error.problem().demoted());
         None
     });
-    store::publish(path, &page(view, log.as_deref()))
+    store::publish(path, page(view, log.as_deref()).as_bytes())
 }
 
 /// Every window in one line, the newest last.

@@ -55,6 +55,7 @@ pub enum Code {
     NotAdvertised,
     NotFound,
     NotSelected,
+    NotTheHost,
     OtherBoot,
     OtherMachine,
     ParentMissing,

@@ -194,11 +194,12 @@ pub enum CheckStatus {
 impl CheckStatus {
     /// What one problem makes of a check. What could not be read is unknown.
     pub(crate) fn of(problem: &Problem) -> Self {
-        use Code::{NotFound, PermissionDenied, RuntimeUnreachable, Unreadable};
+        use Code::{NotFound, NotTheHost, PermissionDenied, RuntimeUnreachable, Unreadable};
         match (problem.severity, problem.code()) {
-            (Severity::Error, RuntimeUnreachable | Unreadable | PermissionDenied | NotFound) => {
-                Self::Unknown
-            }
+            (
+                Severity::Error,
+                RuntimeUnreachable | Unreadable | PermissionDenied | NotFound | NotTheHost,
+            ) => Self::Unknown,
             (Severity::Error, _) => Self::Critical,
             (Severity::Warning, _) => Self::Warning,
             (Severity::Info, _) => Self::Ok,

@@ -3,8 +3,8 @@
 use super::{and, or_nothing};
 use crate::model::pod::empty::Evidence;
 use crate::model::problem::{
-    CheckCause, FleetCause, RehearsalCause, SnapshotCause, StoreCause, StoreEffect, Unrehearsed,
-    UsageCause,
+    CheckCause, Elsewhere, FleetCause, RehearsalCause, SnapshotCause, StoreCause, StoreEffect,
+    Unrehearsed, UsageCause,
 };
 use crate::model::text::{count, duration};
 use crate::model::{IpFamily, LossCause};
@@ -94,6 +94,9 @@ sentences! {
         NothingLost => "has lost nothing: nothing to accept. Nothing was written",
         HostLost { what, generation } => "{what} on the host{held}: netfix keeps the good state of the host, and `netfix restore` \
             brings it back. If the present state is right, run `netfix snapshot --accept host`" (held = held(*generation)),
+        LessRestorable { generation, is_host } => "a restore could not recreate it as it is now: netfix keeps the record by which it \
+            can{held}. If the present state is right, run `netfix snapshot --accept {who}`" (held = held(*generation),
+            who = if *is_host { "host" } else { "POD" }),
         HostObjectLost => "is missing on the host, and netfix cannot restore it: netfix keeps the good state of the host. Configure \
             it again, or run `netfix snapshot --accept host`",
         HostGivenUp => "what the host has lost is given up, its present state is recorded",
@@ -229,6 +232,11 @@ sentences! {
 sentences! {
     UsageCause {
         NotRoot => "netfix enters network namespaces of other processes: run it as root",
+        NotTheHost { why: Elsewhere::Netns } => "this is not the host's network namespace, which is that of process 1: run netfix on \
+            the host (in Kubernetes with hostNetwork: true, in a unit without PrivateNetwork=), or set NETFIX_HOST_NETNS=self if this \
+            namespace is the host's",
+        NotTheHost { why: Elsewhere::Pids } => "the processes of the host are not visible in this pid namespace: run netfix on the host \
+            (in Kubernetes with hostPID: true), or set NETFIX_HOST_NETNS=self if this is the host",
         TextOnly => "this command has no `-o` formats: it prints plain text",
     }
 }

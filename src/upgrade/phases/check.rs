@@ -103,7 +103,7 @@ fn observe(
     let Some(look) = last else {
         return Err(WindowCause::Panicked.error("netfix").into());
     };
-    let (captured, inventory) = capture(look, check.selection, &[], store);
+    let (captured, inventory) = capture(look, check.selection, &[], store)?;
     Ok(Preflight {
         blockers,
         left_out: LeftOut::new(checked.left_out.into_iter().map(|info| info.id).collect()),
@@ -142,6 +142,7 @@ impl Bearing {
                 Code::RuntimeUnreachable
                 | Code::Unreadable
                 | Code::PermissionDenied
+                | Code::NotTheHost
                 | Code::NoSpace
                 | Code::Unwritable,
                 _,

@@ -47,6 +47,7 @@ causes! {
         NothingLost => NotFound,
         HostLost { what: LossCause, generation: Option<u64> } => Degraded,
         HostObjectLost => Degraded,
+        LessRestorable { generation: Option<u64>, is_host: bool } => Degraded,
         HostGivenUp => Degraded,
         HostLinkGone => Degraded,
         HostLinkDown => Degraded,
@@ -136,8 +137,18 @@ causes! {
     /// Causes found in the command line and the machine.
     UsageCause {
         NotRoot => PermissionDenied,
+        NotTheHost { why: Elsewhere } => NotTheHost,
         TextOnly => Failed,
     }
+}
+
+/// Why this process does not see the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Elsewhere {
+    /// Its network namespace is not that of process 1.
+    Netns,
+    /// The processes of the host are not visible.
+    Pids,
 }
 
 causes! {

@@ -8,8 +8,8 @@ mod pods;
 use super::{Code, Object, Problem, Severity};
 
 pub use files::{
-    CheckCause, FleetCause, RehearsalCause, SnapshotCause, StoreCause, StoreEffect, Unrehearsed,
-    UsageCause,
+    CheckCause, Elsewhere, FleetCause, RehearsalCause, SnapshotCause, StoreCause, StoreEffect,
+    Unrehearsed, UsageCause,
 };
 pub use maintenance::{
     AlreadyLost, CommandCause, ConditionCause, DetachedCause, GuardCause, HookCause, JobEnd,

@@ -1,0 +1,67 @@
+//! Whether this process sees the machine: the host is process 1's, and what does not see all processes cannot say that there is no pod.
+
+use std::env;
+use std::io;
+use std::process;
+
+use crate::inventory::{cannot_observe, procfs};
+use crate::kernel::Netns;
+use crate::model::problem::{Elsewhere, UsageCause};
+use crate::model::{NetnsIdentity, Problem};
+
+/// With the value `self` it makes the network namespace of this process the host's: for nodes that are kept in a namespace.
+const HOST_NETNS: &str = "NETFIX_HOST_NETNS";
+/// The inode of the first pid namespace: `PROC_PID_INIT_INO` (`include/linux/proc_fs.h`).
+const FIRST_PIDS: u64 = 0xEFFF_FFFC;
+/// Only the first network namespace has it: `net_core_table` (`net/core/sysctl_net_core.c`).
+const OF_FIRST_NETNS: &str = "/proc/sys/net/core/netdev_max_backlog";
+
+/// Fails where this process is not in the host's network namespace, or the processes of the host are not visible.
+pub(crate) fn prove() -> Result<(), Problem> {
+    match elsewhere() {
+        Ok(None) => Ok(()),
+        Ok(Some(why)) => Err(UsageCause::NotTheHost { why }.error("")),
+        Err(error) => Err(cannot_observe("/proc/1/ns", &error)),
+    }
+}
+
+fn is_self_the_host() -> bool {
+    env::var_os(HOST_NETNS).is_some_and(|value| value == "self")
+}
+
+fn elsewhere() -> io::Result<Option<Elsewhere>> {
+    if is_self_the_host() {
+        return Ok(None);
+    }
+    // First, because in a container process 1 can be netfix, in each namespace of its own.
+    let own_pids = procfs::namespace("self", "pid")?;
+    let has_first_netns = || std::path::Path::new(OF_FIRST_NETNS).exists();
+    let is_hidden = process::id() == 1
+        || procfs::of_machine("pid")? != own_pids
+        || (own_pids != FIRST_PIDS && has_first_netns());
+    if is_hidden {
+        return Ok(Some(Elsewhere::Pids));
+    }
+    let is_other = procfs::netns_inode("self")? != procfs::machine_inode()?;
+    Ok(is_other.then_some(Elsewhere::Netns))
+}
+
+/// The host's network namespace, with process 1.
+pub(crate) fn host() -> Option<NetnsIdentity> {
+    let mut host = Netns::host().ok()?;
+    host.holder = procfs::process(1);
+    Some(host.identity(None))
+}
+
+/// Fails where records of this boot were made by a netfix that saw the process that started this pid namespace's first one.
+pub(crate) fn prove_whole(recorded: Option<&NetnsIdentity>) -> Result<(), Problem> {
+    let start = |of: &NetnsIdentity| of.holder.map(|first| first.start_time);
+    let is_inner = recorded.zip(host()).is_some_and(|(then, now)| {
+        then.may_be(&now) && start(then) < start(&now) && start(then).is_some()
+    });
+    if is_inner && !is_self_the_host() {
+        let why = Elsewhere::Pids;
+        return Err(UsageCause::NotTheHost { why }.error(""));
+    }
+    Ok(())
+}
