@@ -44,7 +44,8 @@ impl Machine {
             .args(["--mount", "sh"])
             .arg(script)
             .arg(&folder)
-            .args([&cgroup, first]);
+            .args([&cgroup, first])
+            .env_remove("NETFIX_HOST_NETNS");
         let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let outside = child.unwrap_or_else(|e| panic!("cannot start {command:?}: {e}"));
         let mut machine = Self {

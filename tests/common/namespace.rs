@@ -96,9 +96,11 @@ impl Namespace {
         assert!(status.success(), "ip -batch in {}: {status}", self.name);
     }
 
-    /// A command that starts in this namespace, with its own /sys, as an administrator would start it.
+    /// A command that starts in this namespace, with its own /sys, as an administrator would start it. To netfix it is the host's.
     pub fn exec(&self, program: &str) -> Command {
-        tool::command("ip", ["netns", "exec", &self.name, program])
+        let mut command = tool::command("ip", ["netns", "exec", &self.name, program]);
+        command.env("NETFIX_HOST_NETNS", "self");
+        command
     }
 
     /// Runs `work` on a scratch thread inside the namespace. Sockets and child processes that it creates stay in the

@@ -56,7 +56,6 @@ impl Node {
         command
             .env_remove("NETFIX_STATE_DIR")
             .env("NETFIX_RUNTIME", "none")
-            .env("NETFIX_HOST_NETNS", "self")
             .env("NO_COLOR", "1");
         command
     }
@@ -102,7 +101,6 @@ impl Node {
             .arg(self.state_dir())
             .env_remove("NETFIX_STATE_DIR")
             .env("NETFIX_RUNTIME", "none")
-            .env("NETFIX_HOST_NETNS", "self")
             .env("NO_COLOR", "1");
         command
     }
