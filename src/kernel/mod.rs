@@ -5,7 +5,7 @@
 
 pub mod ability;
 pub mod address;
-mod attached;
+pub(crate) mod attached;
 mod bridging;
 mod codec;
 pub mod conf;

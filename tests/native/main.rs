@@ -55,6 +55,7 @@ mod log_names;
 mod lost;
 mod machines;
 mod managers;
+mod masquerade;
 mod moments;
 mod monitoring;
 mod names;

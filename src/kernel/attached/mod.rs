@@ -1,6 +1,7 @@
 //! What programs attach to a device and lose with it, and what netfix cannot attach again: by other families of netlink.
 
 mod chains;
+pub(crate) mod connections;
 mod xsk;
 
 use crate::model::{IfName, Link};

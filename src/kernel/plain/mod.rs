@@ -50,10 +50,21 @@ impl PlainSocket {
 
     /// The objects of a dump, without their message headers.
     pub fn dump(&self, kind: u16, body: &[u8]) -> Result<Vec<Vec<u8>>, Errno> {
+        let mut objects = Vec::new();
+        self.each_of_dump(kind, body, |object| objects.push(object.to_vec()))?;
+        Ok(objects)
+    }
+
+    /// Each object of a dump, which may be too large to be kept.
+    pub fn each_of_dump(
+        &self,
+        kind: u16,
+        body: &[u8],
+        mut take: impl FnMut(&[u8]),
+    ) -> Result<(), Errno> {
         let mut request = Vec::new();
         put(kind, NLM_F_REQUEST | NLM_F_DUMP, 1, body, &mut request);
         self.send(&request)?;
-        let mut objects = Vec::new();
         loop {
             let datagram = self.receive();
             let datagram = datagram
@@ -63,9 +74,9 @@ impl PlainSocket {
                 let body = message.get(HEADER..).unwrap_or_default();
                 let code = || word(body, 0).unwrap_or_default().cast_signed();
                 match header.message_type {
-                    NLMSG_DONE | NLMSG_ERROR if code() == 0 => return Ok(objects),
+                    NLMSG_DONE | NLMSG_ERROR if code() == 0 => return Ok(()),
                     NLMSG_DONE | NLMSG_ERROR => return Err(errno(code())),
-                    _ => objects.push(body.to_vec()),
+                    _ => take(body),
                 }
             }
         }

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use super::{few, or_nothing};
 use crate::model::net::link::socket::Program;
 use crate::model::problem::SocketCause;
+use crate::model::text::count;
 
 sentences! {
     SocketCause {
@@ -37,6 +38,10 @@ sentences! {
         OperatorActs { pid } => "sriov-network-config-daemon{pid} sets virtual functions on this node. While the driver is reloaded, it \
             may drain the node, or make the functions before netfix does. For a window, scale it down or freeze its cgroup"
             (pid = or_nothing(" (pid ", pid.map(|pid| format!("{pid})")).as_ref())),
+        ConnectionsEnd { connections } => "{connections} with a source translated to an address of a link that a reload takes: the \
+            masqueraded ones end, because the kernel deletes their entries with the link; those of `snat` survive"
+            (connections = count(*connections, "connection")),
+        ConnectionsUnknown { error } => "the number of masqueraded connections that a reload ends is unknown: {error}",
     }
 }
 

@@ -80,6 +80,23 @@ impl NetState {
     }
 
     fn sockets_above(&self, is_base: impl Fn(&Link) -> bool) -> Vec<LinkSocket> {
+        let lost = self.names_above(is_base);
+        let taps = self.taps(false);
+        let all = self.sockets.iter().cloned().chain(taps);
+        all.filter(|socket| socket.dev.as_ref().is_some_and(|dev| lost.contains(dev)))
+            .collect()
+    }
+
+    /// The addresses that these links and those on them have.
+    pub(crate) fn addresses_above(&self, is_base: impl Fn(&Link) -> bool) -> BTreeSet<IpAddr> {
+        let lost = self.names_above(is_base);
+        let addresses = self.addresses.iter();
+        let addresses = addresses.filter(|one| lost.contains(&one.dev));
+        addresses.map(|one| one.local).collect()
+    }
+
+    /// The names of these links and of those on them.
+    fn names_above(&self, is_base: impl Fn(&Link) -> bool) -> BTreeSet<&IfName> {
         let mut lost: BTreeSet<&IfName> = BTreeSet::new();
         // Every pass finds the links on those of the pass before.
         let mut known = None;
@@ -93,10 +110,7 @@ impl NetState {
             });
             lost = next.map(|link| &link.name).collect();
         }
-        let taps = self.taps(false);
-        let all = self.sockets.iter().cloned().chain(taps);
-        all.filter(|socket| socket.dev.as_ref().is_some_and(|dev| lost.contains(dev)))
-            .collect()
+        lost
     }
 
     /// Whether programs have something on its links, or may have.

@@ -199,6 +199,8 @@ causes! {
         FunctionEnds { index: u32, driver: String, programs: Vec<Program> } => Unsupported,
         VerbsEnd { programs: Vec<Program> } => Unsupported,
         OperatorActs { pid: Option<u32> } => SriovOperator,
+        ConnectionsEnd { connections: usize } => Unsupported,
+        ConnectionsUnknown { error: String } => Unsupported,
     }
 }
 
