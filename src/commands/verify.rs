@@ -6,6 +6,7 @@ use crate::inventory::Inventory;
 use crate::records::stored::{load, load_node};
 use crate::refusal::Refusal;
 use crate::report::Document;
+use crate::restore::answering;
 use crate::window::abandoned;
 use crate::{gateways, report};
 
@@ -16,7 +17,7 @@ pub(super) fn run(args: &VerifyArgs, context: &mut Context) -> Result<Document, 
     let progress = context.progress.as_mut();
     let targets = args.targets.all();
     let inventory = Inventory::open(&selection)?;
-    let verified = gateways::verify(
+    let mut verified = gateways::verify(
         inventory,
         stored,
         node.as_ref(),
@@ -26,5 +27,8 @@ pub(super) fn run(args: &VerifyArgs, context: &mut Context) -> Result<Document, 
         progress,
     )?;
     abandoned::note_verify(&verified, &context.store);
+    let pods = verified.pods.iter().map(|pod| &pod.observed);
+    let answering = answering::record(pods, &verified.observed, node.as_ref(), &context.store);
+    verified.problems.extend(answering);
     Ok(report::verify(verified, args.selectors.is_used()))
 }

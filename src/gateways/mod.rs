@@ -22,7 +22,7 @@ use self::question::{Prober, Question, Questions};
 use self::recorded::Recorded;
 use self::targets::{Queries, TargetAnswers, VerifyTarget};
 use self::trial::ProbeAnswer;
-use crate::inventory::observe::Pod;
+use crate::inventory::observe::{Host, Pod};
 use crate::inventory::pods::observe_reach;
 use crate::inventory::{Inventory, cannot_observe, private};
 use crate::kernel::Error;
@@ -51,6 +51,8 @@ pub(crate) struct Verified {
     /// The problems of everything but gateways and targets.
     pub problems: Vec<Problem>,
     pub unanswered: Vec<Unanswered>,
+    /// The host as it was before the probe.
+    pub observed: Host,
 }
 
 /// A gateway or target that did not answer, or could not be queried.
@@ -89,6 +91,8 @@ pub(crate) struct VerifiedPod {
     pub answers: Answers,
     /// What the targets answered; no query leaves from a pod that never had an interface.
     pub targets: Vec<TargetAnswer>,
+    /// Its namespace before the probe, if it could be read.
+    pub observed: NetState,
 }
 
 /// Probes the gateways that the pods and the host have, and those that they had by these records.
@@ -149,6 +153,7 @@ pub(crate) fn verify(
         pods,
         problems,
         unanswered,
+        observed: inventory.host,
     })
 }
 
@@ -218,9 +223,7 @@ fn survey(
     let (states, spent): (Vec<_>, _) = observe_reach(&mut inventory.pods, &inventory.host, budget)
         .into_iter()
         .unzip();
-    let is_bare = |reach: &Reach| reach.state.links_but_loopback().next().is_none();
-    let bare = states.iter().map(|one| one.as_ref().is_ok_and(is_bare));
-    let bare: Vec<bool> = bare.collect();
+    let bare: Vec<bool> = states.iter().map(is_bare).collect();
     let witnesses = Witnesses {
         answer: inventory.answer.as_ref(),
         cni_cache: Path::new(CNI_CACHE),
@@ -242,6 +245,7 @@ fn survey(
                 let then_state = then.map(|extension| &extension.state);
                 survey.stands_on([&*stack::under(&state, &inventory.host.state)]);
                 survey.add_gateways(at, (&state, then_state), router, budget);
+                verified.observed = state;
                 let known = node.and_then(|node| node.empty(&pod.identity));
                 let was_empty = needs_none(known, evidence[at]);
                 if bare[at] && was_empty {
@@ -267,6 +271,12 @@ fn survey(
         survey.pods.push(verified);
     }
     survey
+}
+
+/// Whether it could be read and has no link but a loopback device.
+fn is_bare(read: &Result<Reach, Error>) -> bool {
+    let is_bare = |reach: &Reach| reach.state.links_but_loopback().next().is_none();
+    read.as_ref().is_ok_and(is_bare)
 }
 
 impl ProbePlan {
@@ -325,6 +335,7 @@ impl VerifiedPod {
             pod,
             answers: Answers::none(state),
             targets: Vec::new(),
+            observed: NetState::default(),
         }
     }
 

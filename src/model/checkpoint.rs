@@ -243,7 +243,7 @@ pub struct NodeState {
     /// What of large checkpoints concerns other pods.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub large: BTreeMap<PodId, Large>,
-    /// What answered for addresses of pods while they had them, at the last window's snapshot.
+    /// What answered for addresses of pods while they had them, at the last window's snapshot and in each `verify` since.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub proxies: Vec<AddressProxy>,
 }

@@ -57,6 +57,12 @@ pub struct AddressProxy {
 }
 
 impl AddressProxy {
+    /// Whether both are answers of one MAC on one link, for addresses of one family.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let family = |one: &Self| one.addresses.first().map(IpAddr::is_ipv4);
+        (&self.link, self.mac, family(self)) == (&other.link, other.mac, family(other))
+    }
+
     /// Whether it answers for this address on this link of the host.
     pub(crate) fn answers_for(&self, link: &IfName, address: IpAddr) -> bool {
         let mut known = self.addresses.iter();

@@ -14,7 +14,7 @@ use crate::model::Exit;
 use crate::model::problem::{CommandCause, KubeletCause};
 use crate::model::window::PhaseName;
 use crate::refusal::Refusal;
-use crate::restore::Restored;
+use crate::restore::{Restored, answering};
 use crate::upgrade::baseline;
 use crate::upgrade::condition::other_versions;
 use crate::upgrade::ledger::{Area, Ledger, Upgraded};
@@ -169,7 +169,7 @@ impl Driver<'_> {
             return Err(Ledger::panicked().into());
         }
         let proxies = snapshot::find_proxies(&found.captured, &found.inventory.host, request);
-        let answering = snapshot::reported(proxies.as_deref().unwrap_or_default());
+        let answering = answering::reported(proxies.as_deref().unwrap_or_default());
         self.ledger.problems.add(Area::Preflight, answering);
         found.captured.proxies = proxies;
         let (guard, progress) = (session.guard.as_ref(), self.context.progress.as_mut());

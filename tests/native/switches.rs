@@ -157,6 +157,31 @@ fn a_network_that_answered_with_the_macs_of_the_pods_has_no_address_of_a_pod() {
 }
 
 #[test]
+fn verify_records_what_a_network_answers_and_a_restore_without_a_window_knows_it() {
+    for mode in ["suppress", "answer"] {
+        let node = Node::new();
+        let (pods, before) = pods(&node);
+        node.snapshot();
+        let switch = switch(&node, &[mode]);
+        let run = node.netfix_json("verify").exits(0);
+        let told = run.coded(CONFLICT);
+        assert_eq!(told.len(), 2, "{mode}: {}", run.transcript());
+        assert!(told.iter().all(|one| one.severity == "info"), "{told:?}");
+        let files = node.state_files();
+        node.netfix("verify").exits(0);
+        assert_eq!(node.state_files(), files, "{mode}");
+        // What is known of the others stays.
+        let name = pods[0].name();
+        let run = node.netfix_json(&format!("verify {name}")).exits(0);
+        assert_eq!(run.coded(CONFLICT).len(), 2, "{mode}");
+        node.lose_and_reload();
+        node.netfix_json("restore").exits(0).errors(&[]);
+        assert_same(&pods, &before);
+        drop(switch);
+    }
+}
+
+#[test]
 fn a_network_that_answers_with_the_macs_of_the_pods_since_the_loss_is_named() {
     let node = Node::new();
     let (pods, before) = pods(&node);

@@ -2,14 +2,19 @@
 //! answers for other machines (proxy ARP), and will do so after the loss. Such an answer shows no other owner.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::inventory::observe::Host;
-use crate::model::{AddressProxy, ConflictProbe, IfName, Mac, NetState, ProbeRate};
+use crate::model::problem::SnapshotCause;
+use crate::model::{
+    AddressProxy, ConflictProbe, IfName, Mac, NetState, NodeState, ProbeRate, Problem,
+};
+use crate::records::stored::load_node;
 use crate::restore::conflict::flight::{AddressProbe, Flight};
 use crate::restore::conflict::pace::Pace;
 use crate::restore::conflict::targets::{self, ProbeTarget};
 use crate::restore::host::own_addresses;
+use crate::store::Store;
 
 /// Addresses to probe on a link, of one family: fewer frames than a switch with dynamic ARP inspection allows in a second.
 const SAMPLE: usize = 12;
@@ -51,6 +56,70 @@ pub(crate) fn look<'a>(
     let flight = Flight::start(mode, pace, &mut probes, host, now).ok()?;
     let (failed, _) = flight.land(&mut probes).ok()?;
     (failed == 0).then(|| answered(&probes, &own))
+}
+
+/// Probes like [`look`], and records what answered beside what `node` knows of this boot. Nothing is sent where nothing can be
+/// recorded: without `node`, and while another command has the lock.
+pub(crate) fn record<'a>(
+    pods: impl Iterator<Item = &'a NetState>,
+    host: &Host,
+    node: Option<&NodeState>,
+    store: &Store,
+) -> Vec<Problem> {
+    let Some(node) = node.filter(|_| store.holder().is_none()) else {
+        return Vec::new();
+    };
+    let found = look(pods, host, ConflictProbe::default(), None).unwrap_or_default();
+    let mut problems = reported(&found);
+    if known_with(&node.proxies, &found) != node.proxies {
+        // A command that reads does not wait for the lock.
+        let store = store.clone().patient(Duration::ZERO, |_| {});
+        let saved = store.lock("verify").and_then(|guard| {
+            let Some(mut node) = load_node(guard.store(), &mut problems) else {
+                return Ok(());
+            };
+            node.proxies = known_with(&node.proxies, &found);
+            guard.save_node(&node)
+        });
+        problems.extend(saved.err().map(|error| error.problem().demoted()));
+    }
+    problems
+}
+
+/// What was known, with what was found now.
+fn known_with(known: &[AddressProxy], found: &[AddressProxy]) -> Vec<AddressProxy> {
+    let mut all = known.to_vec();
+    for new in found {
+        let is_same = |old: &&mut AddressProxy| old.is_same(new);
+        match all.iter_mut().find(is_same) {
+            Some(old) => {
+                // A probe of one address alone cannot show that it is the network.
+                old.all |= new.all;
+                let added = new.addresses.iter();
+                let added = added.filter(|address| !old.addresses.contains(address));
+                old.addresses.extend(added.copied().collect::<Vec<_>>());
+            }
+            None => all.push(new.clone()),
+        }
+    }
+    all
+}
+
+/// The problems about what answers.
+pub(crate) fn reported(proxies: &[AddressProxy]) -> Vec<Problem> {
+    let problem = |proxy: &AddressProxy| {
+        let (link, addresses) = (proxy.link.to_string(), proxy.addresses.clone());
+        match proxy.mac {
+            None if proxy.all => SnapshotCause::SameMacAnswers { addresses }.info(link),
+            None => SnapshotCause::SameMacAnswers { addresses }.warning(link),
+            Some(mac) if proxy.all => {
+                let addresses = addresses.len();
+                SnapshotCause::NetworkAnswers { mac, addresses }.info(link)
+            }
+            Some(mac) => SnapshotCause::AnotherAnswers { mac, addresses }.warning(link),
+        }
+    };
+    proxies.iter().map(problem).collect()
 }
 
 /// How many probes and announcements a restore of pods with these states sends within a second, where that is more than the usual
@@ -96,4 +165,38 @@ fn answered(probes: &[AddressProbe], own: &BTreeSet<Mac>) -> Vec<AddressProxy> {
         }
     });
     proxies.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_one_probe_finds_is_added_to_what_is_known() {
+        let proxy = |link: &str, mac: Option<Mac>, addresses: &[&str], all| AddressProxy {
+            link: link.parse().unwrap(),
+            mac,
+            addresses: addresses.iter().map(|one| one.parse().unwrap()).collect(),
+            all,
+        };
+        let known = [
+            proxy("eth0", None, &["10.3.0.1", "10.3.0.2"], true),
+            proxy("eth1", None, &["10.4.0.1"], false),
+        ];
+        let other = Some("02:00:00:00:00:01".parse().unwrap());
+        let found = [
+            proxy("eth0", None, &["10.3.0.3", "10.3.0.1"], false),
+            proxy("eth0", None, &["fd00::1"], false),
+            proxy("eth0", other, &["10.3.0.1"], false),
+        ];
+        let all = ["10.3.0.1", "10.3.0.2", "10.3.0.3"];
+        let expected = [
+            proxy("eth0", None, &all, true),
+            known[1].clone(),
+            found[1].clone(),
+            found[2].clone(),
+        ];
+        assert_eq!(known_with(&known, &found), expected);
+        assert_eq!(known_with(&expected, &found), expected);
+    }
 }

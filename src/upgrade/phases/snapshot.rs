@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::inventory::observe::Host;
 use crate::inventory::{Inventory, nics};
-use crate::model::problem::{RestoreCause, SnapshotCause};
+use crate::model::problem::RestoreCause;
 use crate::model::window::WindowPod;
 use crate::model::{AddressProxy, Problem, WindowNic};
 use crate::progress::Listener;
@@ -70,23 +70,6 @@ pub(crate) fn burst(captured: &Captured, request: &UpgradeRequest<'_>) -> Option
     let (mode, rate) = (request.conflict_probe, request.probe_rate);
     let frames = answering::burst(captured.whole(), mode, rate)?;
     Some(RestoreCause::Burst { frames }.info("restore"))
-}
-
-/// The problems about what answers.
-pub(crate) fn reported(proxies: &[AddressProxy]) -> Vec<Problem> {
-    let problem = |proxy: &AddressProxy| {
-        let (link, addresses) = (proxy.link.to_string(), proxy.addresses.clone());
-        match proxy.mac {
-            None if proxy.all => SnapshotCause::SameMacAnswers { addresses }.info(link),
-            None => SnapshotCause::SameMacAnswers { addresses }.warning(link),
-            Some(mac) if proxy.all => {
-                let addresses = addresses.len();
-                SnapshotCause::NetworkAnswers { mac, addresses }.info(link)
-            }
-            Some(mac) => SnapshotCause::AnotherAnswers { mac, addresses }.warning(link),
-        }
-    };
-    proxies.iter().map(problem).collect()
 }
 
 fn pod(PodSnapshot { pod, .. }: PodSnapshot) -> WindowPod {
