@@ -47,7 +47,7 @@ impl Comparison {
             || self
                 .host
                 .findings()
-                .any(|one| one.code() == Code::SettingDiffers)
+                .any(|one| matches!(one.code(), Code::Drift | Code::SettingDiffers))
             || self.pods.iter().any(|pod| pod.verdict.is_drift())
     }
 }

@@ -168,9 +168,12 @@ fn a_link_that_its_daemon_made_again_keeps_the_mac_that_it_has_published() {
         assert_eq!(mac_of_parent(&node), now, "{kind}: {}", run.transcript());
         pod.assert_same_as(&before);
         let words = [now, THEN];
-        node.netfix_json("check")
-            .exits(1)
-            .names("drift", "", &words);
+        for (verb, code) in [("check", 1), ("diff", 3), ("plan --exit-code", 3)] {
+            let run = node.netfix_json(verb).exits(code);
+            run.names("drift", "", &words);
+        }
+        let last = "nothing to restore; what differs is left unchanged";
+        node.netfix("diff").exits(3).stdout_has(&[last]);
     }
     // What a person changes on the same link is set back.
     node.snapshot();

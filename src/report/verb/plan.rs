@@ -198,6 +198,7 @@ fn words(document: &Document) -> LastLine {
                 count(settings, "setting")
             ),
             0 => nothing(document, total) + &unknown,
+            DRIFT => format!("nothing to restore; what differs is left unchanged{unknown}"),
             _ => format!("no step would help{unknown}"),
         };
         return LastLine::new(words, is_well);
