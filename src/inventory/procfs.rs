@@ -1,4 +1,4 @@
-//! Network namespaces and processes in `/proc` and the mount table.
+//! Network namespaces and processes in `/proc`.
 
 pub(crate) mod mounts;
 mod namespaces;
@@ -6,13 +6,13 @@ mod namespaces;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::thread;
 use std::time::Duration;
 
+pub(crate) use self::mounts::{is_mounted, mounted};
 pub(crate) use self::namespaces::{machine_inode, netns_inode, netns_path};
 pub(super) use self::namespaces::{namespace, of_machine};
 use crate::model::Bytes;
@@ -250,75 +250,9 @@ pub(crate) fn pid_in(path: &Path) -> Option<u32> {
         .ok()
 }
 
-/// The namespaces that are mounted somewhere, with the mount point.
-pub(crate) fn mounted() -> io::Result<Vec<(u64, PathBuf)>> {
-    let table = fs::read("/proc/self/mountinfo")?;
-    let lines = table.split(|byte| *byte == b'\n');
-    Ok(lines.filter_map(parse_mount).collect())
-}
-
-/// Whether a namespace is still mounted there.
-pub(crate) fn is_mounted(inode: u64, path: &Path) -> io::Result<bool> {
-    Ok(mounted()?
-        .iter()
-        .any(|(number, mount)| *number == inode && mount == path))
-}
-
-/// One line of mountinfo (proc(5)), if it is a mounted network namespace. The path may hold any byte.
-fn parse_mount(line: &[u8]) -> Option<(u64, PathBuf)> {
-    let mut fields = line.split(|byte| *byte == b' ').skip(3);
-    let root = str::from_utf8(fields.next()?).ok()?;
-    let path = fields.next()?;
-    // Optional fields end with a dash; the type of the file system follows.
-    fields.find(|field| *field == b"-")?;
-    if fields.next()? != b"nsfs" {
-        return None;
-    }
-    Some((namespaces::inode_in(root, "net")?, unescape(path)))
-}
-
-/// Undoes mountinfo's escapes: the kernel writes blanks, tabs, line breaks and backslashes as a backslash and three octal
-/// digits.
-fn unescape(mut text: &[u8]) -> PathBuf {
-    let mut path = Vec::new();
-    while let Some((first, rest)) = text.split_first() {
-        let digits = rest.get(..3).and_then(|digits| str::from_utf8(digits).ok());
-        let escaped = digits.and_then(|digits| u8::from_str_radix(digits, 8).ok());
-        let escaped = escaped.filter(|_| *first == b'\\');
-        path.push(escaped.unwrap_or(*first));
-        text = if escaped.is_some() { &rest[3..] } else { rest };
-    }
-    OsString::from_vec(path).into()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_mounted_namespace_is_read_from_mountinfo() {
-        let line =
-            b"350 25 0:4 net:[4026532281] /run/netns/a\\040b\xfc\\134 rw shared:1 - nsfs nsfs rw";
-        assert_eq!(
-            parse_mount(line),
-            Some((
-                4_026_532_281,
-                OsString::from_vec(b"/run/netns/a b\xfc\\".to_vec()).into()
-            ))
-        );
-    }
-
-    #[test]
-    fn other_mounts_are_passed_over() {
-        for line in [
-            "25 1 8:1 / / rw - ext4 /dev/vda rw",
-            "350 25 0:4 mnt:[4026532281] /run/x rw - nsfs nsfs rw",
-            "350 25 0:4 net:[4026532281] /run/x rw - tmpfs nsfs rw",
-            "",
-        ] {
-            assert_eq!(parse_mount(line.as_bytes()), None, "{line}");
-        }
-    }
 
     #[test]
     fn the_start_time_is_found_behind_a_hostile_command_name() {
