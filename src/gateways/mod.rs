@@ -157,6 +157,7 @@ pub(crate) fn verify(
     })
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "for `map_err`")]
 fn probe_failed(error: Error) -> Refusal {
     let error = error.to_string();
     Refusal::failed(GatewayCause::ProbeFailed { error }.error("probe"))

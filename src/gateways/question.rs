@@ -41,6 +41,10 @@ pub(super) struct Question {
 
 /// What the packets of a namespace need to get to a gateway and beyond.
 #[derive(Debug, Default)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each answers a question of its own"
+)]
 pub(super) struct Path {
     /// How packets are sent that take the routes through the gateway; the first is the common one.
     pub selectors: Vec<Selector>,

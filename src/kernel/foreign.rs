@@ -45,7 +45,7 @@ impl ForeignProcess {
     /// The link of the character device of a macvtap or ipvtap with this number in the process.
     #[allow(unsafe_code)]
     pub(crate) fn tap(&self, number: RawFd) -> Result<TapLink, Errno> {
-        /// `TUNGETIFF` (linux/if_tun.h).
+        /// `TUNGETIFF` (`linux/if_tun.h`).
         const TUNGETIFF: libc::c_ulong = 0x8004_54d2;
         let got = pidfd_getfd(&self.0, number, PidfdGetfdFlags::empty()).map_err(errno)?;
         // `struct ifreq`: the name, and 24 bytes.

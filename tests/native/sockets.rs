@@ -345,8 +345,8 @@ fn a_character_device_is_known_by_its_numbers() {
         "mknod {} c $(cat /sys/class/net/eth0/tap*/dev | tr : ' ')",
         device.display()
     );
-    let made = pod.ns.exec("sh").args(["-c", &make]).status();
-    assert!(made.is_ok_and(|status| status.success()), "{make}");
+    let result = pod.ns.exec("sh").args(["-c", &make]).status();
+    assert!(result.is_ok_and(|status| status.success()), "{make}");
     let mut command = pod.ns.exec("python3");
     let script = format!(
         "import signal; f = open('{}', 'r+b', 0); print('ready', flush=True); signal.pause()",

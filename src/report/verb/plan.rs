@@ -18,6 +18,8 @@ use crate::report::style::Style;
 use crate::report::text::{count, list_or_dash, others, part_of, pod_noun};
 use crate::restore::compare::{Compared, Comparison};
 
+const DRIFT: u8 = Exit::Drift as u8;
+
 /// The document. With `exit_code`, drift has its own exit code, unless there is an error.
 pub(crate) fn drift(
     surveyed: &Surveyed,
@@ -184,7 +186,6 @@ fn words(document: &Document) -> LastLine {
         .find(|problem| problem.code() == Code::DeviceRenamed)
         .map(|problem| problem.object.to_string());
     if host + steps == 0 {
-        const DRIFT: u8 = Exit::Drift as u8;
         let settings = left(document).len();
         let is_well = unknown.is_empty() && missing.is_none() && renamed.is_none();
         let words = match document.exit {

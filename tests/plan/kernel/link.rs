@@ -309,12 +309,10 @@ impl Kernel {
                 self.link(parent)?;
                 let tunnel = self.link_mut(dev)?;
                 tunnel.parent = Some(Parent::Own(parent.clone()));
-                if let LinkKind::Other { driver, data } = &link.kind {
-                    let mut data = data.clone();
+                tunnel.kind = link.kind.clone();
+                if let LinkKind::Other { data, .. } = &mut tunnel.kind {
                     // `IFLA_GRE_LINK`, `IFLA_IPTUN_LINK`, `IFLA_VTI_LINK`.
                     data.retain(|raw| raw.number != 1);
-                    let driver = driver.clone();
-                    tunnel.kind = LinkKind::Other { driver, data };
                 }
             }
             Change::AddrGenMode(mode) => self.set_addr_gen_mode(dev, *mode)?,
