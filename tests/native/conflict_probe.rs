@@ -436,6 +436,8 @@ fn every_address_is_announced_twice() {
 /// A machine behind the gateway's link with this MAC and this address.
 fn machine(node: &Node, name: &str, mac: &str, address: &str) -> Namespace {
     let other = Namespace::new(&format!("{}{name}", node.ns.name()));
+    // With the same MAC it has the same link-local address: its detection would end that of the node, if both run at once.
+    other.set_sysctl("ipv6/conf/default/dad_transmits", "0");
     node.gateway.ip(&format!(
         "link add {name} link up0 address {mac} type macvlan mode private"
     ));
