@@ -57,12 +57,11 @@ fn options(links: &[Link]) -> Vec<String> {
 }
 
 fn options_in(dump: &[Vec<u8>], links: &[Link]) -> Vec<String> {
-    let known = bridge_ports(links);
+    let (known, names) = (bridge_ports(links), by_index(links));
     let words = dump.iter().filter_map(|message| {
         let (index, options) = vlan_options::words(message)?;
-        let mut links = links.iter().filter(|link| known.contains(&link.index));
-        let port = links.find(|link| link.index == index)?;
-        Some(format!("VLAN options of {}: {options}", port.name))
+        let port = names.get(&index).filter(|_| known.contains(&index))?;
+        Some(format!("VLAN options of {port}: {options}"))
     });
     words.collect()
 }
@@ -77,8 +76,10 @@ pub(super) fn vlans_in(dump: Dump, links: &mut [Link], unsupported: &mut Vec<Str
         let read = || Ok(Some((index, ports::vlans(&message)?)));
         known.contains(&index).then(read).unwrap_or(Ok(None))
     });
+    let mut ports: BTreeMap<u32, &mut Link> =
+        links.iter_mut().map(|link| (link.index, link)).collect();
     for (index, (vlans, has_tunnels)) in read {
-        let Some(port) = links.iter_mut().find(|link| link.index == index) else {
+        let Some(port) = ports.get_mut(&index) else {
             continue;
         };
         if has_tunnels {
@@ -96,14 +97,14 @@ pub(super) fn groups_in(dump: &Dump, links: &mut [Link], unsupported: &mut Vec<S
     let tunnels: BTreeMap<u32, IfName> = tunnels
         .map(|link| (link.index, link.name.clone()))
         .collect();
+    let mut ports: BTreeMap<u32, &mut Link> =
+        links.iter_mut().map(|link| (link.index, link)).collect();
     for (index, entry) in groups {
         if let Some(tunnel) = tunnels.get(&index) {
             *of_tunnels.entry(tunnel).or_default() += 1;
         }
-        if !known.contains(&index) {
-            continue;
-        }
-        let Some(port) = links.iter_mut().find(|link| link.index == index) else {
+        let port = ports.get_mut(&index).filter(|_| known.contains(&index));
+        let Some(port) = port else {
             continue;
         };
         match entry {
@@ -145,10 +146,7 @@ pub(super) fn forwarding(
 }
 
 pub(super) fn forwarding_in(dump: Dump, links: &mut [Link], unsupported: &mut Vec<String>) {
-    let names: Names = links
-        .iter()
-        .map(|link| (link.index, link.name.clone()))
-        .collect();
+    let names = by_index(links);
     let (ports, macs) = (all_ports(links), macs_of(links));
     let entries = parsed(dump, "forwarding entry", unsupported, |object| {
         let RouteNetlinkMessage::NewNeighbour(message) = object else {
@@ -207,10 +205,14 @@ fn of_links_above(
     links: &[Link],
     entries: &BTreeMap<u32, Vec<Result<FdbEntry, FdbEntry>>>,
 ) -> BTreeSet<(u32, Mac)> {
-    let is_above = |upper: &Link, lower: &Link| {
-        let is_on = matches!(&upper.parent, Some(Parent::Own(name)) if *name == lower.name);
-        is_on || lower.master.as_ref() == Some(&upper.name)
-    };
+    let indexes = links.iter().map(|link| (&link.name, link.index));
+    let indexes: BTreeMap<&IfName, u32> = indexes.collect();
+    let mut ports: BTreeMap<&IfName, Vec<u32>> = BTreeMap::new();
+    for link in links {
+        if let Some(master) = &link.master {
+            ports.entry(master).or_default().push(link.index);
+        }
+    }
     let mut all = BTreeSet::new();
     for upper in links.iter().filter(|link| link.has_filter()) {
         let own = entries.get(&upper.index).into_iter().flatten().flatten();
@@ -218,8 +220,12 @@ fn of_links_above(
             .filter(|entry| !entry.master)
             .map(|entry| entry.lladdr)
             .collect();
-        for lower in links.iter().filter(|lower| is_above(upper, lower)) {
-            all.extend(own.iter().map(|mac| (lower.index, *mac)));
+        let parent = match &upper.parent {
+            Some(Parent::Own(name)) => indexes.get(name),
+            _ => None,
+        };
+        for lower in ports.get(&upper.name).into_iter().flatten().chain(parent) {
+            all.extend(own.iter().map(|mac| (*lower, *mac)));
         }
     }
     all
@@ -237,6 +243,11 @@ fn keep<T>(
         unsupported.push(format!("{} {what} of {dev}", list.len() - most));
         list.truncate(most);
     }
+}
+
+fn by_index(links: &[Link]) -> Names {
+    let names = links.iter().map(|link| (link.index, link.name.clone()));
+    names.collect()
 }
 
 fn macs_of(links: &[Link]) -> BTreeSet<Mac> {

@@ -14,7 +14,7 @@ use crate::kernel::route::lookup::{Selector, lookup};
 use crate::model::net::address::Maker;
 use crate::model::net::link::sysctl::Sysctls;
 use crate::model::net::route::{PROTOCOL_RA, TABLE_MAIN};
-use crate::model::{Address, IfName, Link, LinkKind, NetState};
+use crate::model::{Address, IfName, Indexed, Link, LinkKind, NetState};
 
 /// What to read besides links, addresses, routes, rules and settings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -73,12 +73,12 @@ impl Needs {
         if !recorded.unsupported.is_empty() {
             return Self::ALL;
         }
-        let links = &recorded.links;
+        let (links, then) = (&recorded.links, Indexed::new(recorded));
         Self {
             groups: links.iter().any(|link| !link.groups.is_empty()),
             qdiscs: links.iter().any(|link| !link.traffic.is_empty())
                 || now.iter().any(|now| {
-                    let then = recorded.link(&now.name);
+                    let then = then.link(&now.name);
                     now.flags.up && then.is_some_and(|then| then.qdisc != now.qdisc)
                 }),
             nexthops: !recorded.nexthops.is_empty(),

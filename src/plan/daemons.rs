@@ -82,12 +82,13 @@ fn kept(wanted: &NetState, now: &NetState, name_now: &impl Fn(&IfName) -> IfName
     kept.routes.retain(|one| {
         !one.is_of_daemon() || present.contains(&one.clone().renamed(|dev| name_now(dev)))
     });
+    let present: HashSet<&Rule> = now.rules.iter().collect();
     kept.rules
-        .retain(|one| !one.is_of_daemon() || now.rules.contains(one));
-    kept.neighbours.retain(|one| {
-        let mut there = now.neighbours.iter();
-        !one.is_of_daemon() || there.any(|now| now.dst == one.dst && now.dev == name_now(&one.dev))
-    });
+        .retain(|one| !one.is_of_daemon() || present.contains(one));
+    let there = now.neighbours.iter().map(|now| (now.dst, &now.dev));
+    let there: HashSet<_> = there.collect();
+    kept.neighbours
+        .retain(|one| !one.is_of_daemon() || there.contains(&(one.dst, &name_now(&one.dev))));
     let mut needed: HashSet<u32> = kept.routes.iter().filter_map(Route::nexthop).collect();
     needed.extend(now.nexthops.iter().map(|one| one.id));
     let groups = kept.nexthops.iter().filter(|one| needed.contains(&one.id));

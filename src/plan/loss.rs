@@ -142,12 +142,19 @@ fn present<'a>(link: &Link, now: &'a NetState) -> Option<&'a Link> {
 struct Since<'a> {
     good: Indexed<'a>,
     now: Indexed<'a>,
+    /// Two links that have addresses of a family now, where there are as many.
+    bearers: [(IpFamily, Vec<&'a IfName>); 2],
 }
 
 impl<'a> Since<'a> {
     fn new(good: &'a NetState, now: &'a NetState) -> Self {
         let (good, now) = (Indexed::new(good), Indexed::new(now));
-        Self { good, now }
+        let bearers = IpFamily::BOTH.map(|family| {
+            let links = now.state.links_but_loopback().map(|link| &link.name);
+            let bearing = links.filter(|name| owned(&now, name, family).next().is_some());
+            (family, bearing.take(2).collect())
+        });
+        Self { good, now, bearers }
     }
 
     /// What a link of the good state has lost.
@@ -193,8 +200,8 @@ impl<'a> Since<'a> {
 
     /// Whether another link than this one has addresses of the family now.
     fn is_elsewhere(&self, but: &IfName, family: IpFamily) -> bool {
-        let mut links = self.now.state.links_but_loopback();
-        links.any(|link| link.name != *but && owned(&self.now, &link.name, family).next().is_some())
+        let mut bearers = self.bearers.iter().filter(|(of, _)| *of == family);
+        bearers.any(|(_, links)| links.iter().any(|link| *link != but))
     }
 
     /// The default route that is lost: the namespace had one of that family, and has none any more.

@@ -102,6 +102,8 @@ fn brings(settings: &Settings, route: &Route) -> bool {
 /// withdrawn the former ones.
 struct Awaited<'a> {
     now: Indexed<'a>,
+    advertised: HashSet<(&'a IfName, Brought)>,
+    present: HashSet<&'a Route>,
     reported: HashSet<(IfName, Brought)>,
     problems: Vec<Problem>,
 }
@@ -126,8 +128,14 @@ impl Brought {
 
 impl<'a> Awaited<'a> {
     fn new(now: &'a NetState) -> Self {
+        let brought = |route: &'a Route| {
+            let devs = route.devs().into_iter();
+            devs.map(|dev| (dev, Brought::of(route)))
+        };
         Self {
             now: Indexed::new(now),
+            advertised: now.advertised.iter().flat_map(brought).collect(),
+            present: now.routes.iter().collect(),
             reported: HashSet::new(),
             problems: Vec::new(),
         }
@@ -146,9 +154,7 @@ impl<'a> Awaited<'a> {
 
     fn route(&mut self, dev: &IfName, route: &Route) {
         let what = Brought::of(route);
-        let state = self.now.state;
-        let is_like = |now: &Route| Brought::of(now) == what && now.devs().contains(&dev);
-        let is_there = state.advertised.iter().any(is_like) || state.routes.contains(route);
+        let is_there = self.advertised.contains(&(dev, what)) || self.present.contains(route);
         self.miss(dev, what, is_there, format!("route {route}"));
     }
 

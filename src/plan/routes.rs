@@ -94,17 +94,14 @@ fn leave_for_carrier(
     now: &NetState,
     plan: &mut Plan,
 ) {
-    let without_carrier = |dev: &IfName| {
-        let flags = now.link(dev).map(|link| link.flags);
-        flags.is_some_and(|flags| flags.up && !flags.carrier)
-    };
+    let without_carrier: HashSet<&IfName> = now.without_carrier().collect();
     let mut missing = HashSet::new();
     nexthops.retain(|step| {
         let (NetlinkStep::AddNexthop(nexthop) | NetlinkStep::ChangeNexthop(nexthop)) = step else {
             return true;
         };
         let has_missing = nexthop.group.iter().any(|hop| missing.contains(&hop.id));
-        let waits = has_missing || nexthop.dev.as_ref().is_some_and(without_carrier);
+        let waits = has_missing || nexthop.dev.iter().any(|dev| without_carrier.contains(dev));
         if waits {
             plan.later.push(step.clone().into());
             if matches!(step, NetlinkStep::AddNexthop(_)) {

@@ -68,8 +68,9 @@ pub fn of_pairs(host: &NetState) -> Vec<Problem> {
 /// Addresses of IPv6 groups with `autojoin` on links that are lost with the host's. For IPv4 there is a way
 /// (`restore/detour.rs`): the kernel lets such an address be added without autojoin, and IPv6 does not (`ipv6_add_addr`).
 fn memberships(state: &NetState) -> impl Iterator<Item = Problem> {
-    let joined = state.addresses.iter().filter(|address| {
-        address.is_joined_group() && state.link(&address.dev).is_some_and(Link::is_on_host)
+    let links = Indexed::new(state);
+    let joined = state.addresses.iter().filter(move |address| {
+        address.is_joined_group() && links.link(&address.dev).is_some_and(Link::is_on_host)
     });
     joined.map(membership)
 }
@@ -81,10 +82,11 @@ pub(crate) fn membership(address: &Address) -> Problem {
 
 /// The links and other objects of a namespace that netfix could not restore.
 fn unsupported(state: &NetState) -> Vec<Problem> {
+    let index = Indexed::new(state);
     let links = state
         .links
         .iter()
-        .filter(|link| !is_on_loopback(link, state))
+        .filter(|link| !is_on_loopback(link, &index))
         .filter_map(|link| Some(lost_for_good(link)?.error(link.title())));
     let others = state
         .unsupported
@@ -94,7 +96,7 @@ fn unsupported(state: &NetState) -> Vec<Problem> {
 }
 
 /// Whether its lower device is the loopback device, which is never lost.
-fn is_on_loopback(link: &Link, state: &NetState) -> bool {
+fn is_on_loopback(link: &Link, state: &Indexed<'_>) -> bool {
     let Some(Parent::Own(lower)) = &link.parent else {
         return false;
     };

@@ -25,7 +25,7 @@ pub(super) fn report(recorded: &NetState, now: &NetState, plan: &mut Plan) {
         .collect();
     let mut surplus = Surplus {
         at_risk: lost_with_nics(&now.links),
-        nexthops: &now.nexthops,
+        nexthops: now.nexthops.iter().map(|one| (one.id, one)).collect(),
         plan,
     };
     surplus.links(&recorded.links, &now.links);
@@ -36,8 +36,8 @@ pub(super) fn report(recorded: &NetState, now: &NetState, plan: &mut Plan) {
     // The kernel has made them with addresses, or a restore in its place.
     let devices = own::devices(&now.links);
     let own = OwnRoutes::new(now, &devices);
-    let is_of_others =
-        |route: &Route| own.has(route) || recorded.advertised.iter().any(|one| one == route);
+    let advertised: HashSet<&Route> = recorded.advertised.iter().collect();
+    let is_of_others = |route: &Route| own.has(route) || advertised.contains(route);
     let routes = beyond(&now.routes, &recorded.routes);
     for route in routes.filter(|now| !changed.contains(&now.place()) && !is_of_others(now)) {
         let devs = surplus.devs_of(route);
@@ -80,7 +80,7 @@ fn lost_with_nics(links: &[Link]) -> BTreeSet<&IfName> {
 struct Surplus<'a> {
     /// The links that are lost with a NIC.
     at_risk: BTreeSet<&'a IfName>,
-    nexthops: &'a [Nexthop],
+    nexthops: HashMap<u32, &'a Nexthop>,
     plan: &'a mut Plan,
 }
 
@@ -123,7 +123,7 @@ impl<'a> Surplus<'a> {
 
     /// The interfaces of a route, also where it has them from nexthop objects.
     fn devs_of(&self, route: &'a Route) -> Vec<&'a IfName> {
-        let by_id = |id: u32| self.nexthops.iter().find(|nexthop| nexthop.id == id);
+        let by_id = |id: u32| self.nexthops.get(&id).copied();
         let nexthop = route.nexthop().and_then(by_id);
         let of_group = nexthop.iter().flat_map(|nexthop| &nexthop.group);
         let all = of_group

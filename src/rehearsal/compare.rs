@@ -12,7 +12,7 @@ use crate::model::net::link::sysctl::{Settings, SysctlKey};
 use crate::model::problem::RehearsalCause;
 use crate::model::raw_object::{RawKind, RawObject};
 use crate::model::text::to_hex;
-use crate::model::{IfName, Link, Mac, NetState};
+use crate::model::{IfName, Indexed, Link, Mac, NetState};
 use crate::plan::DaemonState;
 
 /// A namespace as the kernel reports it.
@@ -78,17 +78,21 @@ fn in_group(
     if !real.iter().chain(twin).any(|one| scope.has(one)) {
         return Vec::new();
     }
-    let mut left: Vec<&RawObject> = twin.clone();
+    let mut there: BTreeMap<Vec<_>, Vec<usize>> = BTreeMap::new();
+    for (at, one) in twin.iter().enumerate().rev() {
+        let same = there.entry(scope.attributes(one).collect()).or_default();
+        same.push(at);
+    }
+    let mut left: Vec<Option<&RawObject>> = twin.iter().copied().map(Some).collect();
     let mut missing = Vec::new();
     for one in real {
-        match left
-            .iter()
-            .position(|other| scope.attributes(other).eq(scope.attributes(one)))
-        {
-            Some(at) => drop(left.remove(at)),
+        let same = there.get_mut(&scope.attributes(one).collect::<Vec<_>>());
+        match same.and_then(Vec::pop) {
+            Some(at) => left[at] = None,
             None => missing.push(*one),
         }
     }
+    let mut left: Vec<&RawObject> = left.into_iter().flatten().collect();
     let mut found = Vec::new();
     missing.retain(|one| scope.has(one) && !scope.is_of_network(one) && !scope.is_of_carrier(one));
     left.retain(|one| scope.has(one) && !scope.is_of_carrier(one));
@@ -105,10 +109,9 @@ fn in_group(
     }
     found.extend(left.map(|_| (name.to_owned(), RehearsalCause::Surplus)));
     let sequence = |side: &[&RawObject], other: &[&RawObject]| -> Vec<BTreeMap<String, Vec<u8>>> {
-        let shared = side
-            .iter()
-            .filter(|one| other.iter().any(|two| one.attributes == two.attributes));
-        shared.map(|one| one.attributes.clone()).collect()
+        let known: BTreeSet<_> = other.iter().map(|one| &one.attributes).collect();
+        let all = side.iter().map(|one| &one.attributes);
+        all.filter(|one| known.contains(one)).cloned().collect()
     };
     // A packet to a link-local address names its link.
     let needs_order = |one: &&RawObject| {
@@ -167,25 +170,29 @@ fn address_orders(
     twin: &[RawObject],
     lost: &BTreeSet<IfName>,
 ) -> Vec<Difference> {
-    let order = |side: &[RawObject], other: &[RawObject], dev: &IfName| -> Vec<String> {
-        let is_on = |one: &&RawObject| one.what == RawKind::Address && one.devs.contains(dev);
-        let others: BTreeSet<&str> = other.iter().map(|one| one.name.as_str()).collect();
-        let both = side
-            .iter()
-            .filter(is_on)
-            .filter(|one| others.contains(one.name.as_str()));
-        both.map(|one| one.name.clone()).collect()
-    };
-    let is_other = |dev: &&IfName| order(real, twin, dev) != order(twin, real, dev);
-    let links = lost.iter().filter(is_other);
+    let (then, now) = (orders(real, twin), orders(twin, real));
+    let links = lost.iter().filter(|dev| then.get(dev) != now.get(dev));
     links
         .map(|dev| (format!("addresses of {dev}"), RehearsalCause::Order))
         .collect()
 }
 
+/// The addresses of each link that another side has too, in their order.
+fn orders<'a>(side: &'a [RawObject], other: &[RawObject]) -> BTreeMap<&'a IfName, Vec<&'a str>> {
+    let others: BTreeSet<&str> = other.iter().map(|one| one.name.as_str()).collect();
+    let mut orders: BTreeMap<_, Vec<&str>> = BTreeMap::new();
+    for one in side.iter().filter(|one| one.what == RawKind::Address) {
+        let name = one.name.as_str();
+        for dev in one.devs.iter().filter(|_| others.contains(name)) {
+            orders.entry(dev).or_default().push(name);
+        }
+    }
+    orders
+}
+
 /// The differences in what no message of links, addresses or routes has.
 fn beyond_messages(real: &NetState, twin: &NetState, scope: &ComparedScope<'_>) -> Vec<Difference> {
-    let mut found = Vec::new();
+    let (mut found, twin) = (Vec::new(), Indexed::new(twin));
     for link in &real.links {
         let is_compared = scope.lost.contains(&link.name) && !scope.devices.contains(&link.name);
         let Some(other) = twin.link(&link.name).filter(|_| is_compared) else {

@@ -73,10 +73,9 @@ pub(super) fn lost_in_pod(pod: &NetState, host: &BTreeSet<IfName>) -> BTreeSet<I
     let below = pod.links.iter().filter(on_lost);
     let below = below.map(|link| link.name.clone()).collect();
     let mut lost = closure(below, &pod.links);
-    lost.retain(|name| {
-        let link = pod.link(name);
-        link.is_some_and(|link| link.can_be_made() && link.kind != LinkKind::Loopback)
-    });
+    let made = pod.links_but_loopback().filter(|link| link.can_be_made());
+    let made: BTreeSet<&IfName> = made.map(|link| &link.name).collect();
+    lost.retain(|name| made.contains(name));
     lost
 }
 
@@ -103,12 +102,11 @@ pub(super) fn without(state: &NetState, lost: &BTreeSet<IfName>) -> NetState {
             left.nexthops.push(nexthop.clone());
         }
     }
+    let of_lost = state.addresses.iter().filter(|one| !stays(&one.dev));
+    let of_lost: BTreeSet<_> = of_lost.map(|one| one.local).collect();
     let is_source_lost = |route: &&crate::model::Route| {
         let source = route.source();
-        source.is_some_and(|source| {
-            let mut of_lost = state.addresses.iter();
-            of_lost.any(|one| one.local == source && !stays(&one.dev))
-        })
+        source.is_some_and(|source| of_lost.contains(&source))
     };
     let routes = state.routes.iter().filter(|route| {
         let is_dead = route.nexthop().is_some_and(|id| dead.contains(&id));

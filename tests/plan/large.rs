@@ -313,6 +313,26 @@ fn crowded(count: u64) -> NetState {
     }
 }
 
+/// So many bridges with a port each, without addresses but for the last; `index` is that of the first link, and `mtu` that of bridges.
+fn bridges(count: u32, index: u32, mtu: u32) -> NetState {
+    let mut state = NetState::default();
+    for at in 0..count {
+        let mut bridge = Link::plain(name(&format!("b{at}")), LinkKind::other("bridge"));
+        bridge.mtu = mtu;
+        let mut port = Link::plain(name(&format!("v{at}")), LinkKind::other("dummy"));
+        port.master = Some(bridge.name.clone());
+        state.links.extend([bridge, port]);
+    }
+    for (link, index) in state.links.iter_mut().zip(index..) {
+        link.index = index;
+        link.flags.up = true;
+    }
+    let last = state.links.last().map(|link| link.name.to_string());
+    let addresses = last.map(|dev| address(u64::from(index), 32, &dev));
+    state.addresses.extend(addresses);
+    state
+}
+
 fn reversed(mut state: NetState) -> NetState {
     state.addresses.reverse();
     state.routes.reverse();
@@ -330,12 +350,20 @@ fn processor_time() -> Duration {
 fn time(count: u64) -> Duration {
     let (wanted, now) = (large(count, 0), large(count, count / 2));
     let (crowd, other_way) = (crowded(count), reversed(crowded(count)));
+    let number = u32::try_from(count).expect("a small number");
+    let (layers, made_again) = (
+        bridges(number, 1, 1400),
+        bridges(number, 2 * number + 1, 1500),
+    );
     let once = || {
         let begin = processor_time();
         let plan = planned(&wanted, &now);
         let lost = plan::snapshot_quality::loss(&wanted, &now);
         assert!(lost.is_some() && plan.steps.len() as u64 > count);
         assert_eq!(planned(&crowd, &other_way).steps.len(), 3);
+        assert_eq!(plan::snapshot_quality::loss(&layers, &layers), None);
+        let plan = planned(&layers, &made_again);
+        assert!(plan.problems.len() as u64 > count);
         processor_time().saturating_sub(begin)
     };
     (0..3).map(|_| once()).min().unwrap_or_default()

@@ -150,19 +150,24 @@ impl NetState {
     }
 }
 
-/// A state with its links and addresses by name: a pod may have thousands of both.
+/// A state with its links, ports and addresses by the names of their links: a pod may have thousands of each.
 #[derive(Debug)]
 pub(crate) struct Indexed<'a> {
     pub state: &'a NetState,
     links: HashMap<&'a IfName, &'a Link>,
+    ports: HashMap<&'a IfName, Vec<&'a Link>>,
     addresses: HashMap<&'a IfName, Vec<&'a Address>>,
 }
 
 impl<'a> Indexed<'a> {
     pub(crate) fn new(state: &'a NetState) -> Self {
         let mut links = HashMap::with_capacity(state.links.len());
+        let mut ports: HashMap<_, Vec<_>> = HashMap::new();
         for link in &state.links {
             links.entry(&link.name).or_insert(link);
+            if let Some(master) = &link.master {
+                ports.entry(master).or_default().push(link);
+            }
         }
         let mut addresses: HashMap<_, Vec<_>> = HashMap::new();
         for address in &state.addresses {
@@ -171,6 +176,7 @@ impl<'a> Indexed<'a> {
         Self {
             state,
             links,
+            ports,
             addresses,
         }
     }
@@ -178,6 +184,11 @@ impl<'a> Indexed<'a> {
     /// The link of that name.
     pub(crate) fn link(&self, name: &IfName) -> Option<&'a Link> {
         self.links.get(name).copied()
+    }
+
+    /// The ports of a link.
+    pub(crate) fn ports_of(&self, master: &IfName) -> &[&'a Link] {
+        self.ports.get(master).map_or(&[], Vec::as_slice)
     }
 
     /// The addresses of one link, in the kernel's order.

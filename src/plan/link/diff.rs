@@ -1,14 +1,15 @@
 //! The steps from a link's present state to its stored one, without its creation.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::hash::Hash;
 
 use super::ipv6::{self, ADDR_GEN_MODE, DISABLE_IPV6, IPV6_MTU, STABLE_PRIVACY};
 use super::queues;
 use crate::model::net::link::Flags;
 use crate::model::net::link::sysctl::{Folder, SysctlKey};
 use crate::model::problem::ConflictCause;
-use crate::model::{IfName, Indexed, Link, LinkKind, Mac, Parent, Problem};
+use crate::model::{Hardware, IfName, Indexed, Link, LinkKind, Mac, Parent, Problem};
 use crate::plan::{Change, NetlinkStep, Plan, Step};
 
 /// `net/ipv6/conf/<interface>/stable_secret`.
@@ -94,8 +95,9 @@ fn settable(flags: Flags) -> Flags {
 }
 
 /// What of `wanted` is not there.
-fn lacking<T: Clone + PartialEq>(wanted: &[T], now: &[T]) -> Vec<T> {
-    let missing = wanted.iter().filter(|one| !now.contains(one));
+pub(super) fn lacking<T: Clone + Eq + Hash>(wanted: &[T], now: &[T]) -> Vec<T> {
+    let present: HashSet<&T> = now.iter().collect();
+    let missing = wanted.iter().filter(|one| !present.contains(one));
     missing.cloned().collect()
 }
 
@@ -126,9 +128,8 @@ fn follows_ports<T: Ord>(
     present: &Indexed<'_>,
     number: impl Fn(&Link) -> Option<T>,
 ) -> bool {
-    let ports = present.state.links.iter();
-    let ports = ports.filter(|port| port.master.as_ref() == Some(&now.name));
-    let lowest = ports.filter_map(&number).min();
+    let ports = present.ports_of(&now.name).iter();
+    let lowest = ports.filter_map(|port| number(port)).min();
     now.is_bridge() && lowest.is_none_or(|lowest| number(now) == Some(lowest))
 }
 
@@ -184,10 +185,8 @@ fn comes_with_port(wanted: &Link, state: &Indexed<'_>, present: &Indexed<'_>) ->
         let now = present.link(&port.name);
         now.is_none_or(|now| now.master != port.master)
     };
-    wanted.takes_ports()
-        && state.state.links.iter().any(|port| {
-            port.mac == wanted.mac && port.master.as_ref() == Some(&wanted.name) && is_missing(port)
-        })
+    let mut ports = state.ports_of(&wanted.name).iter();
+    wanted.takes_ports() && ports.any(|port| port.mac == wanted.mac && is_missing(port))
 }
 
 /// The step for the data of the link's kind, but for a bond's.
@@ -270,18 +269,34 @@ pub(crate) fn conflict(wanted: &Link, now: &Link) -> Option<Problem> {
 
 /// `below`, and the names of all `links` above a link in `below`.
 pub(crate) fn closure(below: BTreeSet<IfName>, links: &[Link]) -> BTreeSet<IfName> {
-    let mut names = below;
-    loop {
-        let more: Vec<_> = links
-            .iter()
-            .filter(|link| !names.contains(&link.name) && is_above_one(link, &names, links))
-            .map(|link| link.name.clone())
-            .collect();
-        if more.is_empty() {
-            return names;
+    let mut above: HashMap<&IfName, Vec<&IfName>> = HashMap::new();
+    let living = links.iter().filter(|link| changes_with_ports(link));
+    let masters: HashSet<&IfName> = living.map(|link| &link.name).collect();
+    let is_function = |own: &&Hardware| own.function.is_some();
+    for link in links {
+        if let Some(Parent::Own(parent)) = &link.parent {
+            above.entry(parent).or_default().push(&link.name);
         }
-        names.extend(more);
+        if let Some(master) = link.master.as_ref().filter(|name| masters.contains(name)) {
+            above.entry(&link.name).or_default().push(master);
+        }
+        if link.hardware.as_ref().filter(is_function).is_some() {
+            let devices = links.iter().filter(|lower| is_function_of(link, lower));
+            for device in devices {
+                above.entry(&device.name).or_default().push(&link.name);
+            }
+        }
     }
+    let mut names = below;
+    let mut next: Vec<IfName> = names.iter().cloned().collect();
+    while let Some(lower) = next.pop() {
+        for upper in above.get(&lower).into_iter().flatten() {
+            if names.insert((*upper).clone()) {
+                next.push((*upper).clone());
+            }
+        }
+    }
+    names
 }
 
 /// Whether `lower` is the parent or a port of `upper`, or the device that `upper` is a virtual function of.
@@ -295,21 +310,6 @@ pub(crate) fn is_above(upper: &Link, lower: &Link) -> bool {
 fn is_function_of(upper: &Link, lower: &Link) -> bool {
     let both = upper.hardware.as_ref().zip(lower.hardware.as_ref());
     both.is_some_and(|(upper, lower)| upper.is_function_of(lower))
-}
-
-/// Whether a link has one of `below` as its parent, as its port, or as the device that it is a function of.
-fn is_above_one(link: &Link, below: &BTreeSet<IfName>, links: &[Link]) -> bool {
-    let is_on_parent = matches!(&link.parent, Some(Parent::Own(parent)) if below.contains(parent));
-    let is_port =
-        |port: &Link| port.master.as_ref() == Some(&link.name) && below.contains(&port.name);
-    let is_function = link
-        .hardware
-        .as_ref()
-        .is_some_and(|own| own.function.is_some());
-    let is_device = |one: &Link| below.contains(&one.name) && is_function_of(link, one);
-    is_on_parent
-        || (changes_with_ports(link) && links.iter().any(is_port))
-        || (is_function && links.iter().any(is_device))
 }
 
 /// Whether a link lives on its ports: a bond and a bridge.

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
 use std::iter;
+use std::net::IpAddr;
 
 use super::diff;
 use crate::model::net::address::Maker;
@@ -110,55 +111,69 @@ pub(in crate::plan) fn leave<'a>(
     if others.is_empty() {
         return wanted;
     }
+    let (then, present) = (Indexed::new(&wanted), Indexed::new(now));
+    let mac = |links: &Indexed<'_>, dev| links.link(dev).and_then(|link| link.mac);
+    let devs = others.iter();
+    let with_other_mac: HashSet<&IfName> = devs
+        .clone()
+        .filter(|dev| mac(&then, dev) != mac(&present, dev))
+        .collect();
+    let families = devs.flat_map(|dev| IpFamily::BOTH.map(|family| (dev, family)));
+    let replaced: HashSet<(&IfName, IpFamily)> = families
+        .filter(|(dev, family)| is_replaced((&then, &present), dev, *family, plan))
+        .collect();
+    let known = now.neighbours.iter();
+    let known = known.filter(|one| others.contains(&one.dev));
+    let known: HashSet<_> = known.map(|one| (&one.dev, one.dst, one.proxy)).collect();
+    let family = |ip: IpAddr| IpFamily::of(ip.is_ipv4());
     let mut left = wanted.into_owned();
-    for dev in others {
-        let mac = |state: &NetState| state.link(dev).and_then(|link| link.mac);
-        let has_other_mac = mac(&left) != mac(now);
-        let is_of_mac = |one: &Address| one.maker == Maker::Kernel && !one.is_of_secret();
-        left.addresses
-            .retain(|one| one.dev != *dev || !has_other_mac || !is_of_mac(one));
-        let present = now.neighbours.iter().filter(|one| one.dev == *dev);
-        let known: HashSet<_> = present.map(|one| (one.dst, one.proxy)).collect();
-        left.neighbours
-            .retain(|one| one.dev != *dev || !known.contains(&(one.dst, one.proxy)));
-        for family in IpFamily::BOTH {
-            leave_family(&mut left, now, (dev, family), plan);
-        }
-    }
+    left.addresses.retain(|one| {
+        let is_of_mac = one.maker == Maker::Kernel && !one.is_of_secret();
+        let is_replaced = is_own(one) && replaced.contains(&(&one.dev, family(one.local)));
+        !is_replaced && !(is_of_mac && with_other_mac.contains(&one.dev))
+    });
+    left.neighbours.retain(|one| {
+        !known.contains(&(&one.dev, one.dst, one.proxy))
+            && !replaced.contains(&(&one.dev, family(one.dst)))
+    });
+    left.routes.retain(|route| {
+        let mut devs = route.devs().into_iter();
+        !devs.any(|dev| replaced.contains(&(dev, route.family())))
+    });
     Cow::Owned(left)
 }
 
-/// Takes the addresses of a family from the state of a link that has only others now.
-fn leave_family(
-    wanted: &mut NetState,
-    now: &NetState,
-    (dev, family): (&IfName, IpFamily),
+/// An address that was added by a person or a program.
+fn is_own(address: &Address) -> bool {
+    address.maker == Maker::Admin && !address.is_plain_link_local()
+}
+
+/// Whether a link has only other addresses of a family than the recorded ones, which is reported.
+fn is_replaced(
+    (then, now): (&Indexed<'_>, &Indexed<'_>),
+    dev: &IfName,
+    family: IpFamily,
     plan: &mut Plan,
-) {
-    let is_of = |one: &Address| {
-        let is_own = one.maker == Maker::Admin && !one.is_plain_link_local();
-        one.dev == *dev && is_own && IpFamily::of(one.local.is_ipv4()) == family
+) -> bool {
+    let of_family = |state: &Indexed<'_>| -> Vec<Address> {
+        let all = state.addresses_of(dev).iter().copied();
+        let own = all.filter(|one| is_own(one) && IpFamily::of(one.local.is_ipv4()) == family);
+        own.cloned().collect()
     };
-    let then: Vec<&Address> = wanted.addresses.iter().filter(|one| is_of(one)).collect();
-    let is_known = |now: &Address| then.iter().any(|then| then.local == now.local);
+    let (then, now) = (of_family(then), of_family(now));
+    let known: HashSet<IpAddr> = then.iter().map(|one| one.local).collect();
     // A virtual address that came beside them replaces none.
-    let has_moving = then.iter().all(|one| one.is_of_one_host());
-    let is_other = |now: &&Address| now.is_owned() && (has_moving || !now.is_of_one_host());
-    let present: Vec<&Address> = now.addresses.iter().filter(|one| is_of(one)).collect();
-    let is_replaced = present.iter().any(is_other) && !present.iter().any(|now| is_known(now));
-    let Some(first) = then.first().filter(|_| is_replaced) else {
-        return;
+    let has_moving = then.iter().all(Address::is_of_one_host);
+    let is_other = |now: &Address| now.is_owned() && (has_moving || !now.is_of_one_host());
+    let is_known = |now: &Address| known.contains(&now.local);
+    let Some(first) = then.first() else {
+        return false;
     };
-    let more = then.len() - 1;
-    let cause = PlanCause::MadeWithOtherAddresses { more };
-    plan.problems.push(cause.warning(*first));
-    wanted.addresses.retain(|one| !is_of(one));
-    let is_theirs = |of: IpFamily, devs: Vec<&IfName>| of == family && devs.contains(&dev);
-    wanted
-        .routes
-        .retain(|route| !is_theirs(route.family(), route.devs()));
-    wanted.neighbours.retain(|one| {
-        let of = IpFamily::of(one.dst.is_ipv4());
-        !is_theirs(of, vec![&one.dev])
-    });
+    let is_replaced = now.iter().any(is_other) && !now.iter().any(is_known);
+    if is_replaced {
+        let more = then.len() - 1;
+        let cause = PlanCause::MadeWithOtherAddresses { more };
+        plan.problems.push(cause.warning(first));
+    }
+    is_replaced
 }

@@ -12,7 +12,7 @@ pub(crate) mod queues;
 pub(crate) mod sriov;
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use self::fdb::FdbTable;
 use self::ipv6::IPV6_MTU;
@@ -97,10 +97,10 @@ impl<'a> LinkPlanner<'a> {
         in_scope: &[&Link],
         name_now: impl Fn(&IfName) -> IfName,
     ) {
-        let is_in_scope = |name: &IfName| in_scope.iter().any(|link| link.name == *name);
+        let in_scope: HashSet<&IfName> = in_scope.iter().map(|link| &link.name).collect();
         for wanted in &self.wanted.state.links {
             if let Some(backup) = &wanted.backup_port
-                && (is_in_scope(&wanted.name) || is_in_scope(backup))
+                && (in_scope.contains(&wanted.name) || in_scope.contains(backup))
             {
                 let names = (name_now(&wanted.name), name_now(backup));
                 port::backup(wanted, names, &self.now, &mut self.plan);
@@ -110,7 +110,8 @@ impl<'a> LinkPlanner<'a> {
 
     /// Lets links that stay send packets to links `in_scope` again, which were lost.
     pub(super) fn redirects(&mut self, in_scope: &[&Link]) {
-        let was_lost = |name: &IfName| in_scope.iter().any(|link| link.name == *name);
+        let in_scope: HashSet<&IfName> = in_scope.iter().map(|link| &link.name).collect();
+        let was_lost = |name: &IfName| in_scope.contains(name);
         let links = self.wanted.state.links.iter();
         for link in links.filter(|link| !was_lost(&link.name)) {
             if let Some(now) = self.now.link(&link.name) {

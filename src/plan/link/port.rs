@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::diff::is_bond_port;
+use super::diff::{self, is_bond_port};
 use super::fdb::{self, FdbTable};
 use crate::model::net::link::port::PortVlans;
 use crate::model::net::raw::RawAttribute;
@@ -158,16 +158,14 @@ fn in_tables(wanted: &Link, now: &Link, bridge: &Link, daemons: DaemonState, pla
     vlans(wanted, now, bridge, plan);
     fdb::steps(wanted, now, FdbTable::Bridge, daemons, plan);
     // A bridge that is down takes no group (`br_mdb_add` in `net/bridge/br_mdb.c`).
-    let groups = wanted.mdb.iter().filter(|_| bridge.flags.up);
-    plan.extend(
-        groups
-            .filter(|entry| !now.mdb.contains(entry))
-            .map(|entry| NetlinkStep::AddGroup {
-                bridge: bridge.name.clone(),
-                port: now.name.clone(),
-                entry: entry.clone(),
-            }),
-    );
+    if bridge.flags.up {
+        let groups = diff::lacking(&wanted.mdb, &now.mdb);
+        plan.extend(groups.into_iter().map(|entry| NetlinkStep::AddGroup {
+            bridge: bridge.name.clone(),
+            port: now.name.clone(),
+            entry,
+        }));
+    }
 }
 
 /// The VLAN that the bridge gave to a new port goes, if the port was not in it; others that are not recorded were added later, and

@@ -3,6 +3,7 @@
 //!
 //! Nothing but the verdict waits for it.
 
+use std::collections::HashMap;
 use std::mem;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,7 +12,7 @@ use crate::inventory::observe::Pod;
 use crate::inventory::visit::visit;
 use crate::kernel::{Error, Socket, state};
 use crate::model::problem::{PlanCause, RestoreCause};
-use crate::model::{Address, NetState, Problem};
+use crate::model::{Address, Indexed, NetState, Problem};
 use crate::restore::facts::{RestoreState, Restored};
 
 /// It begins up to a second after a link is up, and sends one probe that it gives a second.
@@ -110,9 +111,12 @@ fn sort_out(
     let Ok(state) = read else {
         return addresses.clear();
     };
+    let state = Indexed::new(&state);
+    let present = state.state.addresses.iter();
+    let present: HashMap<_, _> = present.map(|now| (now.key(), now)).collect();
     addresses.retain(|address| {
         let object = format!("address {address}");
-        let Some(now) = state.addresses.iter().find(|now| now.is_same(address)) else {
+        let Some(now) = present.get(&address.key()).copied() else {
             // With `accept_dad` 2 the kernel turns IPv6 off.
             problems.push(RestoreCause::StepWithoutEffect.error(object));
             return false;

@@ -6,7 +6,7 @@ use crate::inventory::observe::Host;
 use crate::kernel::{Error, state};
 use crate::model::net::link::sysctl::Sysctls;
 use crate::model::problem::PlanCause;
-use crate::model::{Address, Claim, ConflictProbe, NetState, Parent};
+use crate::model::{Address, Claim, ConflictProbe, Indexed, NetState, Parent};
 use crate::plan::{HostLinks, Step};
 use crate::restore::apply::{self, Applied};
 use crate::restore::conflict::targets;
@@ -170,7 +170,8 @@ fn withhold_duplicates(pod: &mut PodJob, state: &NetState) {
         one.has_failed_detection() && is_of_run
     });
     let recorded = pod.matched.claims();
-    let claims = failed.filter_map(|one| match &recorded.link(&one.dev)?.parent {
+    let links = Indexed::new(&recorded);
+    let claims = failed.filter_map(|one| match &links.link(&one.dev)?.parent {
         Some(Parent::Host(parent)) => Claim::of_address(one, parent),
         _ => None,
     });
