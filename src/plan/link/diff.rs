@@ -272,7 +272,7 @@ pub(crate) fn closure(below: BTreeSet<IfName>, links: &[Link]) -> BTreeSet<IfNam
     let mut above: HashMap<&IfName, Vec<&IfName>> = HashMap::new();
     let living = links.iter().filter(|link| changes_with_ports(link));
     let masters: HashSet<&IfName> = living.map(|link| &link.name).collect();
-    let is_function = |own: &&Hardware| own.function.is_some();
+    let is_function = |own: &Hardware| own.function.is_some();
     for link in links {
         if let Some(Parent::Own(parent)) = &link.parent {
             above.entry(parent).or_default().push(&link.name);
@@ -280,7 +280,7 @@ pub(crate) fn closure(below: BTreeSet<IfName>, links: &[Link]) -> BTreeSet<IfNam
         if let Some(master) = link.master.as_ref().filter(|name| masters.contains(name)) {
             above.entry(&link.name).or_default().push(master);
         }
-        if link.hardware.as_ref().filter(is_function).is_some() {
+        if link.hardware.as_ref().is_some_and(is_function) {
             let devices = links.iter().filter(|lower| is_function_of(link, lower));
             for device in devices {
                 above.entry(&device.name).or_default().push(&link.name);

@@ -130,7 +130,8 @@ pub(in crate::plan) fn leave<'a>(
     left.addresses.retain(|one| {
         let is_of_mac = one.maker == Maker::Kernel && !one.is_of_secret();
         let is_replaced = is_own(one) && replaced.contains(&(&one.dev, family(one.local)));
-        !is_replaced && !(is_of_mac && with_other_mac.contains(&one.dev))
+        let goes_with_mac = is_of_mac && with_other_mac.contains(&one.dev);
+        !(is_replaced || goes_with_mac)
     });
     left.neighbours.retain(|one| {
         !known.contains(&(&one.dev, one.dst, one.proxy))
