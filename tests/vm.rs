@@ -64,6 +64,7 @@ const BOOTS: [Boot; 16] = [
             "half-repaired",
             "renamed",
             "router",
+            "radvd",
             "host-alone",
             "pod-kinds",
             "cni-cache",
