@@ -21,7 +21,7 @@ struct Boot {
 }
 
 /// The longest first. All scenarios of one machine have the same line `# lab:`.
-const BOOTS: [Boot; 16] = [
+const BOOTS: [Boot; 17] = [
     Boot {
         name: "dockershim",
         scenarios: &[
@@ -42,6 +42,10 @@ const BOOTS: [Boot; 16] = [
     Boot {
         name: "kubernetes",
         scenarios: &["window"],
+    },
+    Boot {
+        name: "daemonset",
+        scenarios: &["daemonset"],
     },
     Boot {
         name: "reset",

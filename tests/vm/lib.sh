@@ -47,7 +47,11 @@ wait_for() {
 
 gw_start() {
     ip netns add gw
-    ip link set eth1 netns gw
+    # Through a namespace that ends. Where a link of the host was moved to, netfix expects a namespace that it can find.
+    ip netns add wire
+    ip link set eth1 netns wire
+    ip -n wire link set eth1 netns gw
+    ip netns del wire
     ip -n gw link set lo up
     ip -n gw link set eth1 mtu 9000 up
     # The router of the host's own network, which has no VLAN.
