@@ -135,8 +135,7 @@ pub(crate) fn verify(
     let mut start =
         |pods: &mut [Pod]| Some(Queries::start(pods, parts.next()?, targets, limits.answer));
     let mut queries = start(&mut inventory.pods);
-    let answers = probe::probe(&mut inventory, &questions, limits, &spent)
-        .map_err(|error| probe_failed(&error))?;
+    let answers = probe::probe(&mut inventory, &questions, limits, &spent).map_err(probe_failed)?;
     let mut host = Answers::none(Reachability::NoGateway);
     for (question, answer) in questions.iter().zip(answers) {
         unanswered.extend(take(question, answer, &mut host, &mut pods, limits));

@@ -75,7 +75,7 @@ pub(crate) fn record<'a>(
         // A command that reads does not wait for the lock.
         let store = store.clone().patient(Duration::ZERO, |_| {});
         let saved = store.lock("verify").and_then(|guard| {
-            let Some(mut node) = load_node(guard.store(), &mut problems) else {
+            let Ok(Some(mut node)) = load_node(guard.store(), &mut problems) else {
                 return Ok(());
             };
             node.proxies = known_with(&node.proxies, &found);
