@@ -1,6 +1,7 @@
 //! What several commands need.
 
-use crate::inventory::{machine, node};
+use crate::inventory::node;
+use crate::inventory::procfs::machine;
 use crate::model::Problem;
 use crate::model::problem::UsageCause;
 use crate::refusal::Refusal;

@@ -7,7 +7,6 @@ pub(crate) mod functions;
 pub(crate) mod kubelet_endpoint;
 pub(crate) mod kubelets;
 pub(crate) mod look;
-pub(crate) mod machine;
 mod naming;
 pub(crate) mod nics;
 pub(crate) mod node;

@@ -1,5 +1,6 @@
 //! Network namespaces and processes in `/proc`.
 
+pub(crate) mod machine;
 pub(crate) mod mounts;
 mod namespaces;
 

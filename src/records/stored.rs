@@ -6,8 +6,8 @@ use jiff::Timestamp;
 
 use crate::clock;
 use crate::cni;
-use crate::inventory::machine;
 use crate::inventory::node::node_identity;
+use crate::inventory::procfs::machine;
 use crate::inventory::sockets::loaders;
 use crate::matching::{Selection, StoredRecord};
 use crate::model::problem::{MatchingCause, StoreEffect};

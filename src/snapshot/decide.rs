@@ -165,10 +165,8 @@ impl<'a> Decider<'a> {
         let stored = self.stored;
         let good = stored.good(&self.moment.node, &identity, &info);
         let loss = self.loss(vanished, &state, good.as_ref().map(|good| good.own));
-        let evidence = match stored.get(&info.id) {
-            Some(Err(_)) => evidence.or(Some(Evidence::Checkpoint)),
-            _ => evidence,
-        };
+        let is_damaged = matches!(stored.get(&info.id), Some(Err(_)));
+        let evidence = evidence.or(is_damaged.then_some(Evidence::Checkpoint));
         let is_bare = state.links_but_loopback().next().is_none();
         if let (None, Some(good)) = (&loss, &good)
             && let Some(problem) = less_restorable(&good.own.state, &state, good.generation, false)

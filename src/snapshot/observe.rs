@@ -5,10 +5,10 @@ use std::path::Path;
 
 use super::facts::{Archive, Moment, Observation, PodObservation, Reading};
 use crate::inventory::look::Look;
-use crate::inventory::machine;
 use crate::inventory::observe::{Host, Pod};
 use crate::inventory::pods::ObservedPod;
 use crate::inventory::private;
+use crate::inventory::procfs::machine;
 use crate::inventory::sockets::{self, Suspects};
 use crate::inventory::{Inventory, cannot_observe, nics};
 use crate::kernel::dump;
@@ -56,11 +56,9 @@ pub(super) fn observe(
         });
     let recorded = load_node(store, &mut problems)?;
     problems.extend(contested(pods, &observed, &host.state, node, store));
-    let checkpoints = stored
-        .into_iter()
-        .map(|(id, file)| (id, file.map_err(|error| error.problem())))
-        .collect();
-    let mut archive = Archive::new(checkpoints, recorded);
+    let stored = stored.into_iter();
+    let checkpoints = stored.map(|(id, file)| (id, file.map_err(|error| error.problem())));
+    let mut archive = Archive::new(checkpoints.collect(), recorded);
     if needs_past(pods, &observed, &host.state, &archive, node) {
         archive.past = store.past();
     }
@@ -78,13 +76,13 @@ pub(super) fn observe(
         everything: selection.is_everything(),
         complete,
     };
-    let observation = Observation {
+    let now = Observation {
         pods: read(pods, observed, &archive, node, answer.as_ref()),
         moment,
         problems,
         accept: accept.to_vec(),
     };
-    Ok((observation, archive, inventory))
+    Ok((now, archive, inventory))
 }
 
 /// The devices inside pods; `None` where one could not be read.

@@ -32,6 +32,7 @@ mod deleted;
 mod disk;
 mod drift;
 mod duplicates;
+mod elsewhere;
 mod fidelity;
 mod files;
 mod generations;

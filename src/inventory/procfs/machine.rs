@@ -2,11 +2,11 @@
 
 use std::env;
 use std::io;
-use std::process;
+use std::path::Path;
 
-use crate::inventory::{cannot_observe, procfs};
+use super::{machine_inode, namespace, netns_inode, of_machine, process};
 use crate::kernel::Netns;
-use crate::model::problem::{Elsewhere, UsageCause};
+use crate::model::problem::{Elsewhere, InventoryCause, UsageCause};
 use crate::model::{NetnsIdentity, Problem};
 
 /// With the value `self` it makes the network namespace of this process the host's: for nodes that are kept in a namespace.
@@ -21,7 +21,10 @@ pub(crate) fn prove() -> Result<(), Problem> {
     match elsewhere() {
         Ok(None) => Ok(()),
         Ok(Some(why)) => Err(UsageCause::NotTheHost { why }.error("")),
-        Err(error) => Err(cannot_observe("/proc/1/ns", &error)),
+        Err(error) => {
+            let error = error.to_string();
+            Err(InventoryCause::CannotObserve { error }.error("/proc/1/ns"))
+        }
     }
 }
 
@@ -34,22 +37,22 @@ fn elsewhere() -> io::Result<Option<Elsewhere>> {
         return Ok(None);
     }
     // First, because in a container process 1 can be netfix, in each namespace of its own.
-    let own_pids = procfs::namespace("self", "pid")?;
-    let has_first_netns = || std::path::Path::new(OF_FIRST_NETNS).exists();
-    let is_hidden = process::id() == 1
-        || procfs::of_machine("pid")? != own_pids
+    let own_pids = namespace("self", "pid")?;
+    let has_first_netns = || Path::new(OF_FIRST_NETNS).exists();
+    let is_hidden = std::process::id() == 1
+        || of_machine("pid")? != own_pids
         || (own_pids != FIRST_PIDS && has_first_netns());
     if is_hidden {
         return Ok(Some(Elsewhere::Pids));
     }
-    let is_other = procfs::netns_inode("self")? != procfs::machine_inode()?;
+    let is_other = netns_inode("self")? != machine_inode()?;
     Ok(is_other.then_some(Elsewhere::Netns))
 }
 
 /// The host's network namespace, with process 1.
 pub(crate) fn host() -> Option<NetnsIdentity> {
     let mut host = Netns::host().ok()?;
-    host.holder = procfs::process(1);
+    host.holder = process(1);
     Some(host.identity(None))
 }
 
