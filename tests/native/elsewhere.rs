@@ -65,16 +65,15 @@ fn a_proc_of_another_pid_namespace_is_refused() {
 fn a_device_a_pipe_and_standard_output_are_written_into_and_stay() {
     let node = Node::new();
     let _pods = node.simple_pods(1);
-    node.snapshot();
     let folder = node.temp().join("places");
     fs::create_dir(&folder).expect("a folder");
     let script = format!(
-        "cd {}; mknod null c 1 3; mkfifo pipe; ln -s null link; ln -s /proc/self/fd/1 stdout; echo kept > file; ln -s file other; \
-        mknod block b 7 0; cat pipe > read & for to in null pipe link; do \"$@\" --textfile $to || exit; done; wait; \
-        \"$@\" --textfile stdout > printed || exit; for to in other block .; do \"$@\" --textfile $to; [ $? = 3 ] || exit; done; exit 0",
+        "cd {}; \"$@\" snapshot >snapshot || exit; mknod null c 1 3; mkfifo pipe; ln -s null link; ln -s /proc/self/fd/1 stdout; echo kept > file; ln -s file other; \
+        mknod block b 7 0; cat pipe > read & for to in null pipe link; do \"$@\" check --textfile $to || exit; done; wait; \
+        \"$@\" check --textfile stdout > printed || exit; for to in other block .; do \"$@\" check --textfile $to; [ $? = 3 ] || exit; done; exit 0",
         folder.display()
     );
-    let mut command = node.script_alone("true", &script, "check");
+    let mut command = node.script_alone("true", &script, "");
     Run::of(&mut command).exits(0);
     let kind = |name: &str| {
         fs::symlink_metadata(folder.join(name))
