@@ -5,13 +5,13 @@ use std::fs;
 use std::os::unix::fs::FileTypeExt;
 
 use crate::common::capture::Capture;
-use crate::common::{Node, Run};
+use crate::common::{Node, Pod, Run};
 
 /// On a machine with two pods and their snapshot, `wrapper` starts netfix where it does not see the host.
 fn refuses_everything(wrapper: &str) {
     let node = Node::new();
     let pods = node.simple_pods(2);
-    let before: Vec<Capture> = pods.iter().map(|pod| pod.capture()).collect();
+    let before: Vec<Capture> = pods.iter().map(Pod::capture).collect();
     let metrics = node.temp().join("netfix.prom");
     let script = format!(
         "unset NETFIX_HOST_NETNS; \"$@\" snapshot || exit 10
