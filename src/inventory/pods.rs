@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::inventory::discover::FoundNetns;
 use crate::inventory::observe::{Host, Pod, prove};
-use crate::inventory::procfs;
+use crate::inventory::procfs::{self, machine};
 use crate::inventory::visit::visit;
 use crate::kernel::conf::sysfs;
 use crate::kernel::dump::HostView;
@@ -97,7 +97,13 @@ pub(super) fn unseen(
         ids.retain(|id| now.contains(id));
     }
     let namespaces = ids.len();
-    let problem = InventoryCause::Unseen { namespaces }.warning("host");
+    let cause = InventoryCause::Unseen { namespaces };
+    // The other end of a container's lost NIC was in such a namespace too.
+    let problem = if machine::is_container() {
+        cause.info("host")
+    } else {
+        cause.warning("host")
+    };
     Ok(Some(problem).filter(|_| namespaces > 0))
 }
 

@@ -49,6 +49,11 @@ fn elsewhere() -> io::Result<Option<Elsewhere>> {
     Ok(is_other.then_some(Elsewhere::Netns))
 }
 
+/// Whether the host is a container, whose own links lead to namespaces that it cannot see.
+pub(crate) fn is_container() -> bool {
+    namespace("self", "pid").is_ok_and(|pids| pids != FIRST_PIDS)
+}
+
 /// The host's network namespace, with process 1.
 pub(crate) fn host() -> Option<NetnsIdentity> {
     let mut host = Netns::host().ok()?;
