@@ -2,6 +2,7 @@
 //! them (`pidfd_getfd`, Linux 5.6).
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
@@ -63,6 +64,12 @@ impl ForeignProcess {
             }
         }
     }
+}
+
+/// The inode of the socket that a link below `/proc/PID/fd` leads to: the number in `socket:[4711]`.
+pub(crate) fn socket_inode(target: &OsStr) -> Option<u64> {
+    let text = target.to_str()?.strip_prefix("socket:[")?;
+    text.strip_suffix(']')?.parse().ok()
 }
 
 /// The major numbers of the character devices of these drivers.
@@ -166,5 +173,18 @@ impl ForeignSocket {
             )
         };
         Errno::result(result).map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_inode_of_a_socket_is_in_its_link() {
+        assert_eq!(socket_inode(OsStr::new("socket:[4711]")), Some(4711));
+        for other in ["pipe:[4711]", "socket:[]", "/dev/tap3 (deleted)"] {
+            assert_eq!(socket_inode(OsStr::new(other)), None, "{other}");
+        }
     }
 }

@@ -1,4 +1,5 @@
-//! Whether this process sees the machine: the host is process 1's, and what does not see all processes cannot say that there is no pod.
+//! Whether netfix runs on the host: in the network namespace of process 1, and with all processes in sight. Elsewhere running pods
+//! would seem to be gone.
 
 use std::env;
 use std::io;
@@ -61,13 +62,15 @@ pub(crate) fn host() -> Option<NetnsIdentity> {
     Some(host.identity(None))
 }
 
-/// Fails where records of this boot were made by a netfix that saw the process that started this pid namespace's first one.
+/// Fails where the records of this boot are of a netfix that saw an older process 1: it saw more processes.
 pub(crate) fn prove_whole(recorded: Option<&NetnsIdentity>) -> Result<(), Problem> {
+    let recorded = recorded.filter(|_| !is_self_the_host());
     let start = |of: &NetnsIdentity| of.holder.map(|first| first.start_time);
-    let is_inner = recorded.zip(host()).is_some_and(|(then, now)| {
-        then.may_be(&now) && start(then) < start(&now) && start(then).is_some()
+    let is_inner = recorded.is_some_and(|then| {
+        let now = host().filter(|now| then.may_be(now));
+        now.is_some_and(|now| start(then).is_some() && start(then) < start(&now))
     });
-    if is_inner && !is_self_the_host() {
+    if is_inner {
         let why = Elsewhere::Pids;
         return Err(UsageCause::NotTheHost { why }.error(""));
     }

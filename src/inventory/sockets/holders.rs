@@ -186,7 +186,7 @@ impl HolderSearch {
                 .to_str()
                 .and_then(|name| name.parse().ok());
             let Some(number) = number else { continue };
-            let Some(socket) = socket_inode(target) else {
+            let Some(socket) = foreign::socket_inode(target) else {
                 self.tap(inode, pid, (target, number), &mut process);
                 continue;
             };
@@ -327,12 +327,6 @@ impl HolderSearch {
     }
 }
 
-/// The number in `socket:[4711]`.
-fn socket_inode(target: &OsStr) -> Option<u64> {
-    let text = target.to_str()?.strip_prefix("socket:[")?;
-    text.strip_suffix(']')?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -365,13 +359,5 @@ mod tests {
         search.namespaces[0].is_refused = true;
         assert_eq!(search.answer(), HashMap::from([(group, Vec::new())]));
         assert_eq!(HolderSearch::new(&all).unlisted().len(), 2);
-    }
-
-    #[test]
-    fn the_inode_of_a_socket_is_in_its_link() {
-        assert_eq!(socket_inode(OsStr::new("socket:[4711]")), Some(4711));
-        for other in ["pipe:[4711]", "socket:[]", "/dev/tap3 (deleted)"] {
-            assert_eq!(socket_inode(OsStr::new(other)), None, "{other}");
-        }
     }
 }

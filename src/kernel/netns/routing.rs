@@ -4,6 +4,8 @@ use std::collections::HashSet;
 use std::fs;
 use std::io;
 
+use crate::kernel::foreign::socket_inode;
+
 /// The netlink sockets of the calling thread's namespace (`netlink_native_seq_show` in `net/netlink/af_netlink.c`). The dump of
 /// `NETLINK_SOCK_DIAG` has the same, and would load a module.
 const FILE: &str = "/proc/thread-self/net/netlink";
@@ -37,10 +39,7 @@ fn own_sockets() -> io::Result<HashSet<u64>> {
         let Ok(target) = fs::read_link(file?.path()) else {
             continue;
         };
-        let inode = target
-            .to_str()
-            .and_then(|text| text.strip_prefix("socket:["));
-        own.extend(inode.and_then(|text| text.strip_suffix(']')?.parse::<u64>().ok()));
+        own.extend(socket_inode(target.as_os_str()));
     }
     Ok(own)
 }
