@@ -40,26 +40,32 @@ pub(crate) fn read(socket: &mut Socket) -> Result<Vec<RawObject>, Error> {
     let names: Names = links.iter().filter_map(link::name).collect();
     let macs: Macs = links.iter().filter_map(link::mac).collect();
     let mut all = objects::each(&links, &names, &macs);
-    let mut add = |socket: &mut Socket, request: Message| -> Result<(), Error> {
-        all.extend(objects::each(&dumped(socket, request)?, &names, &macs));
-        Ok(())
+    let read = |socket: &mut Socket, request: Message| -> Result<Vec<RawObject>, Error> {
+        Ok(objects::each(&dumped(socket, request)?, &names, &macs))
     };
     let addresses = RouteNetlinkMessage::GetAddress(AddressMessage::default());
-    add(socket, addresses.into())?;
+    all.extend(read(socket, addresses.into())?);
     for family in [AddressFamily::Inet, AddressFamily::Inet6] {
         let mut request = RouteMessage::default();
         request.header.address_family = family;
-        add(socket, RouteNetlinkMessage::GetRoute(request).into())?;
+        all.extend(read(socket, RouteNetlinkMessage::GetRoute(request).into())?);
     }
-    match add(socket, nexthop::list().into()) {
+    match read(socket, nexthop::list().into()) {
         // Before Linux 5.3.
         Err(Error::Kernel(Errno::EOPNOTSUPP)) => {}
-        added => added?,
+        nexthops => {
+            let mut nexthops = nexthops?;
+            route::add_links_of_members(&mut nexthops);
+            all.extend(nexthops);
+        }
     }
     for flags in [NeighbourFlags::empty(), NeighbourFlags::Proxy] {
         let mut request = NeighbourMessage::default();
         request.header.flags = flags;
-        add(socket, RouteNetlinkMessage::GetNeighbour(request).into())?;
+        all.extend(read(
+            socket,
+            RouteNetlinkMessage::GetNeighbour(request).into(),
+        )?);
     }
     Ok(all)
 }

@@ -1,9 +1,11 @@
 //! Routes and nexthop objects.
 
+use std::collections::{BTreeSet, HashMap};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::attributes::{Collected, index, value};
 use crate::kernel::dump::Names;
+use crate::model::IfName;
 use crate::model::fidelity::{HOP, METRIC, NEXTHOP, RESILIENT, ROUTE};
 use crate::model::raw_object::{RawKind, RawObject, RawRoute};
 
@@ -150,12 +152,30 @@ pub(super) fn nexthop(body: &[u8], names: &Names) -> Option<RawObject> {
     let id = value(attributes, ID).map_or(0, index);
     Some(RawObject {
         what: RawKind::Nexthop,
-        name: format!("nexthop id {id}"),
+        name: nexthop_name(id),
         devs: nexthop.devs,
         source: None,
         route: None,
         attributes: nexthop.attributes,
     })
+}
+
+/// Adds to each group the links of its members: it goes with them.
+pub(super) fn add_links_of_members(nexthops: &mut [RawObject]) {
+    let devs = |one: &RawObject| (one.name.clone(), one.devs.clone());
+    let devs: HashMap<String, BTreeSet<IfName>> = nexthops.iter().map(devs).collect();
+    for group in nexthops {
+        // `struct nexthop_grp` (`linux/nexthop.h`).
+        let members = group.attributes.get("NHA_GROUP").map(Vec::as_slice);
+        let members = members.unwrap_or_default().chunks_exact(8);
+        let names = members.map(|member| nexthop_name(index(&member[..4])));
+        let links = names.filter_map(|name| devs.get(&name)).flatten();
+        group.devs.extend(links.cloned());
+    }
+}
+
+fn nexthop_name(id: u32) -> String {
+    format!("nexthop id {id}")
 }
 
 fn special_nexthop(
