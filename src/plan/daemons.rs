@@ -27,6 +27,15 @@ pub(super) fn split<'a>(
     (Cow::Owned(kept), note)
 }
 
+/// The state without what daemons own and the namespace lacks, and without what needs that: no loss.
+pub(super) fn without_withdrawn<'a>(good: &'a NetState, now: &NetState) -> Cow<'a, NetState> {
+    if has_daemons(good) {
+        Cow::Owned(kept(good, now, &IfName::clone))
+    } else {
+        Cow::Borrowed(good)
+    }
+}
+
 /// Whether a daemon owns something in it.
 pub(crate) fn has_daemons(state: &NetState) -> bool {
     let loopback = loopback(state);
@@ -45,19 +54,24 @@ fn loopback(state: &NetState) -> Option<&IfName> {
     loopback.map(|link| &link.name)
 }
 
-/// The state without some of the addresses that the namespace lacks, and without the routes that need one.
+/// The state without some of the addresses and routes that the namespace lacks, and without the routes that need one.
 fn without(
     wanted: &NetState,
     now: &NetState,
     name_now: &impl Fn(&IfName) -> IfName,
     is_left: impl Fn(&Address) -> bool,
+    is_route_left: impl Fn(&Route) -> bool,
 ) -> NetState {
     let addresses = now.addresses.iter();
     let present: HashSet<_> = addresses.map(|one| (&one.dev, one.identity())).collect();
-    wanted.without_addresses(|one| {
-        let is_there = present.contains(&(&name_now(&one.dev), one.identity()));
-        !is_there && is_left(one)
-    })
+    let routes: HashSet<&Route> = now.routes.iter().collect();
+    wanted.without_ways(
+        |one| {
+            let is_there = present.contains(&(&name_now(&one.dev), one.identity()));
+            !is_there && is_left(one)
+        },
+        |one| is_route_left(one) && !routes.contains(&one.clone().renamed(|dev| name_now(dev))),
+    )
 }
 
 /// Where no daemon runs: only service addresses on the loopback device are left, which a script may have withdrawn.
@@ -67,21 +81,15 @@ fn without_services(
     name_now: &impl Fn(&IfName) -> IfName,
 ) -> NetState {
     let loopback = loopback(wanted);
-    without(wanted, now, name_now, |one| {
-        one.is_service(|dev| Some(dev) == loopback)
-    })
+    let is_service = |one: &Address| one.is_service(|dev| Some(dev) == loopback);
+    without(wanted, now, name_now, is_service, |_| false)
 }
 
 /// The state without what daemons own and the namespace lacks.
 fn kept(wanted: &NetState, now: &NetState, name_now: &impl Fn(&IfName) -> IfName) -> NetState {
     let loopback = loopback(wanted);
-    let mut kept = without(wanted, now, name_now, |one| {
-        one.is_of_daemon(|dev| Some(dev) == loopback)
-    });
-    let present: HashSet<&Route> = now.routes.iter().collect();
-    kept.routes.retain(|one| {
-        !one.is_of_daemon() || present.contains(&one.clone().renamed(|dev| name_now(dev)))
-    });
+    let is_of_daemon = |one: &Address| one.is_of_daemon(|dev| Some(dev) == loopback);
+    let mut kept = without(wanted, now, name_now, is_of_daemon, Route::is_of_daemon);
     let present: HashSet<&Rule> = now.rules.iter().collect();
     kept.rules
         .retain(|one| !one.is_of_daemon() || present.contains(one));
@@ -91,7 +99,8 @@ fn kept(wanted: &NetState, now: &NetState, name_now: &impl Fn(&IfName) -> IfName
         .retain(|one| !one.is_of_daemon() || there.contains(&(one.dst, &name_now(&one.dev))));
     let mut needed: HashSet<u32> = kept.routes.iter().filter_map(Route::nexthop).collect();
     needed.extend(now.nexthops.iter().map(|one| one.id));
-    let groups = kept.nexthops.iter().filter(|one| needed.contains(&one.id));
+    let groups = kept.nexthops.iter();
+    let groups = groups.filter(|one| needed.contains(&one.id) || !one.is_of_daemon());
     let members: Vec<u32> = groups
         .flat_map(|one| &one.group)
         .map(|one| one.id)

@@ -14,11 +14,13 @@ use crate::model::{
     Address, Hardware, IfName, Indexed, IpFamily, Link, Loss, LossCause, NetState, Parent, Route,
     StackLink,
 };
+use crate::plan::daemons;
 use crate::plan::link::diff;
 
 /// What a pod has lost since its good record.
 #[must_use]
 pub fn loss(good: &NetState, now: &NetState) -> Option<Loss> {
+    let good = &*daemons::without_withdrawn(good, now);
     let both = Since::new(good, now);
     let mut links = good.links_but_loopback();
     let loss = links

@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use crate::model::net::address::Maker;
+use crate::model::net::route::{KIND_UNICAST, PROTOCOL_KERNEL};
 use crate::model::{Address, IfName, Indexed, Link, Mac, NetState, Parent, Route};
 
 /// A MAC or an address on one link of the host.
@@ -103,12 +104,24 @@ impl NetState {
 
     /// The state without some addresses, and without the routes that only such an address makes possible.
     pub(crate) fn without_addresses(&self, is_left_out: impl Fn(&Address) -> bool) -> Self {
+        self.without_ways(is_left_out, |_| false)
+    }
+
+    /// The state without some addresses and routes, and without the routes that only one of these makes possible.
+    pub(crate) fn without_ways(
+        &self,
+        is_left_out: impl Fn(&Address) -> bool,
+        is_route_left_out: impl Fn(&Route) -> bool,
+    ) -> Self {
         let addresses = self.addresses.iter().cloned();
         let (contested, mut addresses): (Vec<_>, Vec<_>) = addresses.partition(&is_left_out);
         promote(&mut addresses);
         let sources: BTreeSet<IpAddr> = contested.iter().map(|address| address.local).collect();
-        let (lost, left) = (Subnets::of(&contested), Subnets::of(&addresses));
-        let routes = self.routes.iter().filter(|route: &&Route| {
+        let is_out = |route: &&Route| is_route_left_out(route);
+        let (out, mut routes): (Vec<&Route>, Vec<&Route>) = self.routes.iter().partition(is_out);
+        let lost = Subnets::of(&contested, &out);
+        let left = Subnets::of(&addresses, &routes);
+        routes.retain(|route| {
             let has_source = route
                 .source()
                 .is_none_or(|source| !sources.contains(&source));
@@ -117,7 +130,7 @@ impl NetState {
                 && hops.all(|(gateway, dev)| !lost.have(gateway, dev) || left.have(gateway, dev))
         });
         Self {
-            routes: routes.cloned().collect(),
+            routes: routes.into_iter().cloned().collect(),
             addresses,
             ..self.clone()
         }
@@ -138,16 +151,25 @@ fn promote(addresses: &mut [Address]) {
     }
 }
 
-/// The subnets of addresses, each with its interface.
+/// The subnets of addresses, and those to which routes lead without a gateway, each with its interface.
 struct Subnets<'a>(BTreeSet<(&'a IfName, IpNet)>);
 
 impl<'a> Subnets<'a> {
-    fn of(addresses: &'a [Address]) -> Self {
+    /// The kernel's routes come with the addresses.
+    fn of(addresses: &'a [Address], routes: &[&'a Route]) -> Self {
+        let is_direct = |route: &&&Route| {
+            let (kind, _, protocol) = route.nature();
+            kind == KIND_UNICAST && protocol != PROTOCOL_KERNEL && route.gateways().is_empty()
+        };
+        let direct = routes.iter().filter(is_direct).flat_map(|route| {
+            let devs = route.devs().into_iter();
+            devs.map(|dev| (dev, route.destination()))
+        });
         let subnets = addresses.iter().filter_map(|address| {
             let subnet = IpNet::new(address.local, address.prefix_len).ok()?;
             Some((&address.dev, subnet.trunc()))
         });
-        Self(subnets.collect())
+        Self(subnets.chain(direct).collect())
     }
 
     fn have(&self, address: IpAddr, dev: &IfName) -> bool {
