@@ -1,5 +1,6 @@
 //! What a rehearsal found, and how long it waits for the kernel before it says so.
 
+use std::collections::BTreeSet;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -99,6 +100,25 @@ impl Rehearsed {
 /// Whether a restore leaves the object to its daemon: no reason against a restore, and not identical.
 pub(super) fn is_left_to_daemon((_, cause): &Difference) -> bool {
     matches!(cause, RehearsalCause::LeftToDaemon { .. })
+}
+
+/// The differences of a restore that leaves to daemons what they own, where those of one `with_daemons` are known: an object that
+/// comes back in that one only is theirs, or needs one of theirs. What a restore tries in vain is not left.
+pub(super) fn left_to_daemons(
+    differences: Vec<Difference>,
+    with_daemons: &[Difference],
+) -> Vec<Difference> {
+    let others: BTreeSet<&str> = with_daemons
+        .iter()
+        .map(|(object, _)| object.as_str())
+        .collect();
+    let differences = differences.into_iter().map(|(object, cause)| {
+        let is_refused = matches!(cause, RehearsalCause::Refused { .. });
+        let is_left = !is_refused && !others.contains(object.as_str());
+        let left = RehearsalCause::LeftToDaemon { more: 0 };
+        (object, if is_left { left } else { cause })
+    });
+    differences.collect()
 }
 
 /// The kernel declares a link operational up to a second after it got carrier (`linkwatch_schedule_work` in `net/core/link_watch.c`), and

@@ -9,10 +9,11 @@ use crate::matching::host_baseline::HostBaseline;
 use crate::model::problem::{Cause, PlanCause, RehearsalCause};
 use crate::model::raw_object::RawObject;
 use crate::model::{IfName, Link, LinkKind, Problem};
+use crate::plan::daemons::has_daemons;
 use crate::plan::{DaemonState, HostLinks};
 use crate::records::survey::Surveyed;
 use crate::rehearsal::compare::{self, Difference, Side};
-use crate::rehearsal::findings::{SettlingTime, is_left_to_daemon};
+use crate::rehearsal::findings::{SettlingTime, is_left_to_daemon, left_to_daemons};
 use crate::rehearsal::stage::{self, Sink};
 use crate::rehearsal::survivors::{self, HostLoss};
 use crate::restore::rehearsed::restore_host;
@@ -70,25 +71,48 @@ impl HostTwin {
     }
 
     /// Restores the host from its record; returns how long that took.
-    pub(super) fn restore(&mut self, surveyed: &Surveyed) -> Result<Duration, Error> {
+    pub(super) fn restore(
+        &mut self,
+        surveyed: &Surveyed,
+        daemons: DaemonState,
+    ) -> Result<Duration, Error> {
         let begin = Instant::now();
         let recorded = &surveyed.baseline.state;
         let record = survivors::record(recorded, &self.loss.links, &self.devices);
         let record = survivors::beyond(record);
         self.host.refresh()?;
         let mut baseline = baseline(record, self.devices.clone(), &self.host);
-        baseline.daemons = surveyed.baseline.daemons;
+        baseline.daemons = daemons;
         let (links, left) = restore_host(&mut self.host, &mut baseline)?;
         self.host.refresh()?;
         (self.links, self.left) = (links, left);
         Ok(begin.elapsed())
     }
 
-    /// The differences between the host and its twin, once nothing changes in that any more.
+    /// The differences between the host and its twin. What comes back with what daemons own is left with that.
     pub(super) fn differences(&mut self, surveyed: &Surveyed) -> Result<Vec<Difference>, Error> {
+        let daemons = surveyed.baseline.daemons;
+        let found = self.settled(surveyed, daemons)?;
+        let may_need_daemons = daemons == DaemonState::Leave
+            && !found.iter().all(is_left_to_daemon)
+            && has_daemons(&surveyed.baseline.state);
+        if !may_need_daemons {
+            return Ok(found);
+        }
+        self.restore(surveyed, DaemonState::Restore)?;
+        let with_daemons = self.settled(surveyed, DaemonState::Restore)?;
+        Ok(left_to_daemons(found, &with_daemons))
+    }
+
+    /// The differences once nothing changes in the twin any more.
+    fn settled(
+        &mut self,
+        surveyed: &Surveyed,
+        daemons: DaemonState,
+    ) -> Result<Vec<Difference>, Error> {
         let mut moment = SettlingTime::begin();
         loop {
-            let found = self.differences_now(surveyed)?;
+            let found = self.differences_now(surveyed, daemons)?;
             let is_new = |one: &&Problem| one.is_error() && !is_missing_device(one);
             let mut left = self.left.iter().filter(is_new).peekable();
             let is_settled = found.iter().all(is_left_to_daemon) && left.peek().is_none();
@@ -97,11 +121,15 @@ impl HostTwin {
             }
             moment.pause();
             // As a restore does once its pods are there.
-            self.restore(surveyed)?;
+            self.restore(surveyed, daemons)?;
         }
     }
 
-    fn differences_now(&mut self, surveyed: &Surveyed) -> Result<Vec<Difference>, Error> {
+    fn differences_now(
+        &mut self,
+        surveyed: &Surveyed,
+        daemons: DaemonState,
+    ) -> Result<Vec<Difference>, Error> {
         let twin = survivors::in_earnest(reported::read(&mut self.host.socket)?);
         let real = Side {
             reported: &self.real,
@@ -117,7 +145,7 @@ impl HostTwin {
             twin,
             lost,
             &self.devices,
-            surveyed.baseline.daemons,
+            daemons,
         ))
     }
 

@@ -62,7 +62,7 @@ fn on_stage(
     // Build what stays of the host, with a stand-in for each device that was lost and returns.
     let mut twin = HostTwin::build(surveyed)?;
     // Restore the host from its record, and compare it.
-    let restored = twin.restore(surveyed)?;
+    let restored = twin.restore(surveyed, surveyed.baseline.daemons)?;
     rehearsed.restore += restored;
     rehearsed.host = surveyed.node_state.is_some();
     if rehearsed.host {
@@ -107,8 +107,8 @@ fn on_stage(
         }
         left -= part.len();
         // One that differs may still change: others go on meanwhile.
-        pods::compare(&mut open, MOST_OPEN, &twin.host, &mut rehearsed);
+        pods::compare(&mut open, MOST_OPEN, &mut twin, &mut rehearsed)?;
     }
-    pods::compare(&mut open, 0, &twin.host, &mut rehearsed);
+    pods::compare(&mut open, 0, &mut twin, &mut rehearsed)?;
     Ok(rehearsed)
 }

@@ -12,10 +12,11 @@ use crate::model::problem::{RehearsalCause, Unrehearsed};
 use crate::model::raw_object::RawObject;
 use crate::model::{IfName, LinkKind, NetState, Parent, PodId, Severity};
 use crate::plan::DaemonState;
+use crate::plan::daemons::has_daemons;
 use crate::records::matched::Matched;
 use crate::records::survey::{Finding, Unmatched};
 use crate::rehearsal::compare::{self as comparison, Difference, Side};
-use crate::rehearsal::findings::{Rehearsed, SettlingTime, is_left_to_daemon};
+use crate::rehearsal::findings::{Rehearsed, SettlingTime, is_left_to_daemon, left_to_daemons};
 use crate::rehearsal::host::{HostTwin, refused};
 use crate::rehearsal::stage::{self, link_data};
 use crate::rehearsal::survivors;
@@ -43,6 +44,8 @@ pub(super) struct PodTwin {
     id: PodId,
     severity: Severity,
     settling: SettlingTime,
+    /// What differed before the twin got what a restore leaves to daemons.
+    without_daemons: Option<Vec<Difference>>,
 }
 
 impl AsMut<Pod> for PodTwin {
@@ -85,6 +88,7 @@ pub(super) fn restore(
             },
             seen,
             settling: SettlingTime::begin(),
+            without_daemons: None,
         }
     });
     Ok(twins.collect())
@@ -94,13 +98,13 @@ pub(super) fn restore(
 pub(super) fn compare(
     twins: &mut Vec<PodTwin>,
     most: usize,
-    host: &Host,
+    twin: &mut HostTwin,
     rehearsed: &mut Rehearsed,
-) {
+) -> Result<(), Error> {
     loop {
         let is_due = |one: &mut PodTwin| one.settling.is_due();
         let mut due: Vec<PodTwin> = twins.extract_if(.., is_due).collect();
-        let states = visit(&mut due, |one| look_at_twin(one, host));
+        let states = visit(&mut due, |one| look_at_twin(one, &twin.host));
         for (mut one, looked) in due.into_iter().zip(states) {
             let found = looked.and_then(|looked| looked);
             let daemons = one.restored.matched.daemons;
@@ -108,16 +112,49 @@ pub(super) fn compare(
             let is_equal = found
                 .as_ref()
                 .is_ok_and(|found| found.iter().all(is_left_to_daemon));
-            if is_equal || !one.settling.goes_on() {
-                rehearsed.count(&one, found);
-            } else {
+            if !is_equal && one.settling.goes_on() {
                 twins.push(one);
+                continue;
+            }
+            let left = one.restored.problems.iter().filter(|one| one.is_error());
+            let found = found.map(|found| left.map(refused).chain(found).collect::<Vec<_>>());
+            match found {
+                // What comes back with what daemons own is left with that.
+                Ok(found) if one.may_need_daemons() && !found.iter().all(is_left_to_daemon) => {
+                    twins.push(one.with_daemons(found, twin)?);
+                }
+                found => rehearsed.count(&one, found),
             }
         }
         let Some(first) = twins.first().filter(|_| twins.len() > most) else {
-            return;
+            return Ok(());
         };
         first.settling.pause();
+    }
+}
+
+impl PodTwin {
+    /// Whether what differs may need an object that is left to a daemon.
+    fn may_need_daemons(&self) -> bool {
+        let matched = &self.restored.matched;
+        matched.daemons == DaemonState::Leave && has_daemons(&matched.claims())
+    }
+
+    /// The twin once it was restored with what daemons own, after it `differed` without that.
+    fn with_daemons(
+        mut self,
+        differed: Vec<Difference>,
+        twin: &mut HostTwin,
+    ) -> Result<Self, Error> {
+        self.restored.matched.daemons = DaemonState::Restore;
+        let pods = vec![self.restored.matched];
+        let mut restored = restore_pods(pods, &mut twin.host, &twin.links)?;
+        Ok(Self {
+            restored: restored.remove(0),
+            settling: SettlingTime::begin(),
+            without_daemons: Some(differed),
+            ..self
+        })
     }
 }
 
@@ -134,8 +171,11 @@ impl Rehearsed {
                 return;
             }
         };
-        let left = twin.restored.problems.iter().filter(|one| one.is_error());
-        let found = left.map(refused).chain(found);
+        let found = match &twin.without_daemons {
+            Some(differed) => left_to_daemons(differed.clone(), &found),
+            None => found,
+        };
+        let found = found.into_iter();
         let (of_daemons, differences): (Vec<_>, Vec<_>) = found.partition(is_left_to_daemon);
         if differences.is_empty() && !twin.seen.is_whole {
             self.unproven += 1;
