@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Lines for ip(8), run in their order; the kernel may refuse some. `sysctl KEY VALUE` writes below `/proc/sys/net`, `tc` is a
-/// line for tc(8), and `address ADDRESS/LENGTH DEV PROTOCOL` adds an IPv6 address with an `IFA_PROTO`, as a program does.
+/// line for tc(8), and `address ADDRESS/LENGTH DEV PROTOCOL` adds an address with an `IFA_PROTO`, as a program does.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Case {
@@ -17,6 +17,8 @@ pub(super) struct Case {
     pub wire: bool,
     /// Whether the pod detects duplicate addresses, as on a real node.
     pub dad: bool,
+    /// Whether a program in the pod holds a routing socket, as a daemon does.
+    pub daemon: bool,
     /// What the host gets, besides its addresses and default routes.
     pub host: Vec<String>,
     /// What the pod gets, after an `eth0` that is down.
@@ -97,8 +99,9 @@ impl Case {
             2 => case.second = false,
             3 => case.wire = false,
             4 => case.dad = false,
-            5 if self.loss == Loss::Late => case.loss = Loss::Nic,
-            5 => {}
+            5 => case.daemon = false,
+            6 if self.loss == Loss::Late => case.loss = Loss::Nic,
+            6 => {}
             _ => return None,
         }
         Some(case)

@@ -1,6 +1,7 @@
 //! Runs a case, and says how it ends.
 
 use super::case::{Case, Chapter, Loss};
+use super::daemons::{self, Left};
 use super::forecast::{Forecast, Side};
 use super::named::Named;
 use super::witness::Witness;
@@ -25,6 +26,8 @@ struct Before {
     pod: Witness,
     named: Named,
     snapshot: Run,
+    /// What a restore leaves to daemons.
+    left: Left,
 }
 
 impl Before {
@@ -36,6 +39,18 @@ impl Before {
             pod,
             named: Named::by(&snapshot),
             snapshot,
+            left: Left::default(),
+        }
+    }
+
+    /// Without what a restore leaves to daemons: they withdraw it before the loss.
+    fn withdraw(&mut self, node: &Node, pod: &Pod<'_>, case: &Case) {
+        self.left = Left::withdrawn(node, pod, case);
+        if self.left.host > 0 {
+            self.host = Witness::of_node(node);
+        }
+        if self.left.pod > 0 {
+            self.pod = Witness::of_pod(pod, node);
         }
     }
 }
@@ -49,14 +64,24 @@ pub(super) fn of(case: &Case) -> Ending {
         scene::flap(&node, &pod);
     }
     let mut before = Before::of(&node, &pod, case);
+    let _daemon = case.daemon.then(|| daemons::socket(&pod.ns));
     let mut forecast = forecast_of(&node, &pod, case);
+    if case.is_lost() {
+        before.withdraw(&node, &pod, case);
+    }
     let young = case.has(Chapter::Young).then(|| node.pod("young").simple());
     scene::lose(&node, case);
     let accepted = accepted + lines::run(&pod.ns, &case.harm);
     lines::run(&node.ns, &case.host_harm);
     if case.has(Chapter::Half) {
         scene::make_by_hand(&node, &pod);
-        node.netfix("snapshot");
+        let snapshot = node.netfix_json("snapshot");
+        let mut kept = snapshot.coded("degraded").into_iter();
+        if !kept.any(|problem| problem.pod.as_deref() == Some(pod.name())) {
+            // The pod reaches what it reached before: what was made by hand is recorded.
+            before.pod = Witness::of_pod(&pod, &node);
+            before.left.pod = 0;
+        }
     }
     let mut end = turn(&node, &pod, case, &before, young.as_ref(), &forecast);
     if case.has(Chapter::Twice) && matches!(end, Turn::Equal) {
@@ -66,12 +91,13 @@ pub(super) fn of(case: &Case) -> Ending {
         } else if case.has(Chapter::Saved) {
             node.netfix("snapshot");
         }
-        // A link that somebody made by hand comes back as recorded.
-        forecast = if case.has(Chapter::Half) {
-            Forecast::default()
-        } else {
-            forecast_of(&node, &pod, case)
-        };
+        if case.has(Chapter::Half) && !case.has(Chapter::Saved) {
+            // The rehearsal compares with what is there: a link that somebody made by hand comes back as recorded.
+            before.host = Witness::of_node(&node);
+            before.pod = Witness::of_pod(&pod, &node);
+        }
+        before.left = Left::default();
+        forecast = forecast_of(&node, &pod, case);
         scene::lose(&node, case);
         end = turn(&node, &pod, case, &before, young.as_ref(), &forecast);
         if let Turn::Different(complaint) = &mut end {
@@ -135,12 +161,17 @@ fn turn(
             // A bridge has the lowest MTU of its ports. Below 1280 it has no IPv6, and what the kernel itself joined there is left.
             unnamed.retain(|line| !line.contains("groups.br0: "));
         }
+        if before.left.has_addresses {
+            // The link-layer group of an address can stay when the address is deleted.
+            unnamed.retain(|line| !line.starts_with("- groups.eth0: {\"link\":\"33:33:ff:"));
+        }
         Side { all, unnamed }
     };
     let mut sides = [of_host, of_pod].map(side);
     let foreseen = forecast.take_foreseen(&mut sides);
     let runs = [&before.snapshot, &restore, &diff, &check];
-    let mut complaints = forecast.complaints(&sides);
+    let mut complaints = forecast.complaints(&sides, &before.left);
+    complaints.extend(before.left.complaints(&restore, pod.name()));
     if foreseen.is_empty() {
         complaints.extend(named.complaints(&runs, young.map(Pod::name)));
     }

@@ -1,5 +1,6 @@
 //! What the rehearsal said before a loss, and whether the loss bears it out.
 
+use super::daemons::{Left, counted};
 use super::named::names_of;
 use crate::common::{Node, Pod, ReportedProblem};
 
@@ -15,6 +16,10 @@ pub(super) struct Side {
 pub(super) struct Forecast {
     host: Vec<ReportedProblem>,
     pod: Vec<ReportedProblem>,
+    /// How many objects it leaves to daemons.
+    left: Option<Left>,
+    /// Whether it calls the pod identical but for these.
+    is_but_for_daemons: bool,
     /// Why it proves nothing.
     unproven: Option<String>,
 }
@@ -36,6 +41,8 @@ impl Forecast {
             }
         }
         Self {
+            left: Some(counted(&run, pod.name(), "would be left")),
+            is_but_for_daemons: figures["but_for_daemons"] == 1,
             host,
             pod: of_pod,
             unproven: (!is_whole).then(|| run.transcript()),
@@ -54,8 +61,8 @@ impl Forecast {
         all
     }
 
-    /// What it said of a side that is as before, and that it did not look at a side.
-    pub fn complaints(&self, [host, pod]: &[Side; 2]) -> Vec<String> {
+    /// What it said of a side that is as before, that it did not look at a side, and that it leaves something else to daemons.
+    pub fn complaints(&self, [host, pod]: &[Side; 2], left: &Left) -> Vec<String> {
         let sides = [(&self.host, host), (&self.pod, pod)];
         let alarms = sides
             .into_iter()
@@ -65,7 +72,12 @@ impl Forecast {
             .unproven
             .iter()
             .map(|run| format!("NOT REHEARSED: {run}"));
-        alarms.chain(unproven).collect()
+        let said = self.left.iter().filter(|said| !left.is_in(said));
+        let others = said.map(|said| format!("LEFT TO DAEMONS: {said:?}, and it is {left:?}"));
+        let is_apart = left.pod > 0 && self.pod.is_empty();
+        let counts = (self.left.is_some() && self.is_but_for_daemons != is_apart)
+            .then(|| format!("COUNTED as left to daemons: {}", self.is_but_for_daemons));
+        alarms.chain(unproven).chain(others).chain(counts).collect()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::net::Ipv6Addr;
+use std::net::IpAddr;
 use std::path::Path;
 use std::process::Stdio;
 
@@ -91,13 +91,16 @@ fn adds_address(ns: &Namespace, line: &str) -> bool {
         return false;
     };
     let (ip, length) = address.split_once('/').expect("a prefix");
-    let ip: Ipv6Addr = ip.parse().expect("an address");
+    let (family, octets) = match ip.parse().expect("an address") {
+        IpAddr::V4(ip) => (2, ip.octets().to_vec()),
+        IpAddr::V6(ip) => (10, ip.octets().to_vec()),
+    };
     let index = ns.enter(|| if_nametoindex(dev)).unwrap_or(0);
-    let mut body = vec![10, length.parse().expect("a length"), 0, 0];
+    let mut body = vec![family, length.parse().expect("a length"), 0, 0];
     body.extend(index.to_ne_bytes());
     for (number, value) in [
-        (1_u16, &ip.octets()[..]),
-        (2, &ip.octets()[..]),
+        (1_u16, &octets[..]),
+        (2, &octets[..]),
         (11, &[protocol.parse().expect("a protocol")]),
     ] {
         let length = u16::try_from(4 + value.len()).expect("a small number");

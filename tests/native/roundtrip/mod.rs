@@ -6,6 +6,7 @@
 //! A case that fails is made smaller and printed: it belongs into `testdata/roundtrip`.
 
 mod case;
+mod daemons;
 mod decided;
 mod ending;
 mod forecast;

@@ -29,17 +29,21 @@ pub(super) fn lines(n: &mut Numbers) -> Vec<String> {
             lines.push(make(n));
         }
     }
+    lines.into_iter().map(own).collect()
+}
+
+/// A line with addresses of the host in the place of a pod's.
+pub(super) fn own(line: String) -> String {
     let others = [
         ("10.88.1.", "10.88.2."),
         ("10.9.", "10.19."),
+        ("10.77.0.5", "10.77.0.6"),
         ("fd88::1:", "fd88::2:"),
+        ("fd78::5", "fd78::6"),
         ("addr add fd1", "addr add fd3"),
         ("addr add fd88::", "addr add fd88::3:"),
     ];
-    let own = |line: String| {
-        others
-            .iter()
-            .fold(line, |line, (pod, host)| line.replace(pod, host))
-    };
-    lines.into_iter().map(own).collect()
+    others
+        .iter()
+        .fold(line, |line, (pod, host)| line.replace(pod, host))
 }

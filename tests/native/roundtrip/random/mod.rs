@@ -1,6 +1,7 @@
 //! Random lines for ip(8) and tc(8), of everything that netfix restores.
 
 mod blows;
+mod daemons;
 mod host;
 mod link_local;
 mod owners;
@@ -61,6 +62,13 @@ pub(super) fn case(seed: u64) -> Case {
         host::lines(n)
     };
     let loss = blows::loss(n);
+    let mut host = host;
+    if n.one_in(3) {
+        lines.extend(daemons::lines(n));
+        if !host.is_empty() {
+            host.extend(daemons::lines(n).into_iter().map(host::own));
+        }
+    }
     if loss != Loss::None && n.one_in(8) {
         lines.push(unmade(n));
     }
@@ -74,7 +82,7 @@ pub(super) fn case(seed: u64) -> Case {
         // No loss of a NIC takes the rules of the host.
         let of_nic: Vec<String> = host
             .iter()
-            .filter(|it| !it.contains("rule "))
+            .filter(|it| !it.contains("rule ") && !super::daemons::adds(it))
             .cloned()
             .collect();
         (0..n.below(3))
@@ -90,6 +98,7 @@ pub(super) fn case(seed: u64) -> Case {
         second,
         wire,
         dad: n.one_in(8),
+        daemon: loss != Loss::None && n.one_in(2),
         host,
         lines,
         loss,
