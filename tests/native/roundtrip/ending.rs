@@ -46,10 +46,12 @@ impl Before {
     /// Without what a restore leaves to daemons: they withdraw it before the loss.
     fn withdraw(&mut self, node: &Node, pod: &Pod<'_>, case: &Case) {
         self.left = Left::withdrawn(node, pod, case);
-        if self.left.host > 0 {
+        if [&case.host, &case.lines]
+            .into_iter()
+            .flatten()
+            .any(|line| daemons::adds(line))
+        {
             self.host = Witness::of_node(node);
-        }
-        if self.left.pod > 0 {
             self.pod = Witness::of_pod(pod, node);
         }
     }
