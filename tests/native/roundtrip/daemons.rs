@@ -1,6 +1,8 @@
 //! What a restore leaves to daemons, by ip(8) alone: what has their protocols and goes with the lost links, where a program may bring it back,
 //! and what the kernel refuses without that.
 
+use std::collections::BTreeMap;
+
 use netlink_sys::{Socket, protocols::NETLINK_ROUTE};
 use serde_json::{Value, from_str};
 
@@ -55,6 +57,14 @@ impl Left {
             host: host.0,
             pod: of_pod,
             has_addresses: host.1 || has_addresses,
+        }
+    }
+
+    /// The same before a second loss: nothing of it is there.
+    pub fn withdrawn_before(&self) -> Self {
+        Self {
+            has_addresses: self.has_addresses,
+            ..Self::default()
         }
     }
 
@@ -126,11 +136,11 @@ fn withdraw(ns: &Namespace, lost: &[&str], lines: &[String]) -> (usize, bool) {
         }
     }
     let mut addresses = 0;
-    for line in lines
-        .iter()
-        .filter(|line| line.starts_with("address ") && adds(line))
-    {
-        let prefix = line.split(' ').nth(1).unwrap_or_default();
+    let prefix = |line: &str| line.split(' ').nth(1).unwrap_or_default().to_owned();
+    let added = lines.iter().filter(|line| line.starts_with("address "));
+    // The last program that set an address owns it.
+    let owners: BTreeMap<String, &String> = added.map(|line| (prefix(line), line)).collect();
+    for (prefix, _) in owners.iter().filter(|(_, line)| adds(line)) {
         addresses += delete(&format!("addr del {prefix} dev eth0"));
     }
     count += addresses;

@@ -98,7 +98,7 @@ pub(super) fn of(case: &Case) -> Ending {
             before.host = Witness::of_node(&node);
             before.pod = Witness::of_pod(&pod, &node);
         }
-        before.left = Left::default();
+        before.left = before.left.withdrawn_before();
         forecast = forecast_of(&node, &pod, case);
         scene::lose(&node, case);
         end = turn(&node, &pod, case, &before, young.as_ref(), &forecast);
