@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) use self::facts::{CheckState, CheckedPod, NO_CHECKPOINT, Readiness, lost_words};
 pub(crate) use self::pods::drift;
+use crate::inventory::sockets::connections::Translated;
 use crate::inventory::sockets::{self, Suspects};
 use crate::inventory::{Inventory, functions, nics, no_match};
 use crate::kernel::events::LATE_LINKWATCH;
@@ -85,6 +86,7 @@ pub(crate) fn run_with(
         };
         if !may_pass {
             if check.rehearse {
+                checked.problems.extend(translated(&surveyed).problems());
                 let count = surveyed.matched.len();
                 progress.notice(Progress::Phase(Stage::Rehearsing, count));
                 match rehearsal::rehearse(&mut surveyed, &weights) {
@@ -263,6 +265,20 @@ fn of_sockets(surveyed: &Surveyed, compared: &mut [Compared]) -> Vec<Problem> {
         .chain(nics::at_risk(&host.state))
         .chain(functions::operator(&host.state))
         .collect()
+}
+
+/// The connections that end with links.
+fn translated(surveyed: &Surveyed) -> Translated {
+    let mut all = Translated::new(&surveyed.host.state, &surveyed.baseline.devices);
+    for pod in surveyed.matched.iter().map(|one| &one.pod) {
+        if let Some(state) = pod.kept() {
+            all.add(pod, state);
+        }
+    }
+    for one in &surveyed.unmatched {
+        all.add(&one.pod, &one.state);
+    }
+    all.read()
 }
 
 /// What a restore needs besides the pods' checkpoints.

@@ -193,9 +193,9 @@ impl Pod {
         self.seen.take()
     }
 
-    /// Whether its state was seen, and is not read again.
-    pub(crate) fn is_seen(&self) -> bool {
-        self.seen.is_some()
+    /// What is kept of its state.
+    pub(crate) fn kept(&self) -> Option<&NetState> {
+        self.seen.as_ref()
     }
 
     /// A copy without a socket, whose namespace is not open.

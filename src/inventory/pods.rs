@@ -85,9 +85,11 @@ pub(super) fn unseen(
             ids.remove(&id);
         }
     }
-    // The end of a pair is not lost with a device of the host.
-    let peers = nsid::of_peers(&mut host.socket)?;
-    ids.retain(|id| !peers.contains(id));
+    if !ids.is_empty() {
+        // The end of a pair is not lost with a device of the host.
+        let peers = nsid::of_peers(&mut host.socket)?;
+        ids.retain(|id| !peers.contains(id));
+    }
     for _ in 0..ATTEMPTS {
         if ids.is_empty() {
             return Ok(None);

@@ -9,7 +9,7 @@ use super::snapshot_quality;
 use crate::model::net::address::{Maker, in_adding_order};
 use crate::model::net::route::Position;
 use crate::model::problem::PlanCause;
-use crate::model::{Address, IfName, Indexed, Neighbour, NetState, Route};
+use crate::model::{Address, IfName, Indexed, Mac, Neighbour, NetState, Problem, Route};
 use crate::plan::{Change, NetlinkStep, Observed, Plan, Step};
 
 /// The steps for addresses and neighbours of the links for which `name_now` returns the present name.
@@ -42,7 +42,7 @@ pub(crate) fn steps(
         if let Some(now) = now
             && now.has_failed_detection()
         {
-            plan.problems.push(PlanCause::DuplicateAddress.error(now));
+            plan.problems.push(duplicate(now, observed.state));
         }
         match (address.maker, now) {
             (Maker::Admin, _) => recorded.push(aged(address, now, observed.age)),
@@ -74,6 +74,17 @@ pub(crate) fn steps(
     superfluous.extend(own_addresses(&recorded, &present, &idle, now, plan));
     neighbours(wanted, now, name_now, plan);
     superfluous
+}
+
+/// Another machine has this address: on a link with the MAC of a virtual router another one of its machines, whose link-local address
+/// is the same.
+pub(crate) fn duplicate(address: &Address, now: &NetState) -> Problem {
+    let mac = now.link(&address.dev).and_then(|link| link.mac);
+    if mac.is_some_and(Mac::is_of_virtual_router) {
+        PlanCause::DuplicateAddress.warning(address)
+    } else {
+        PlanCause::DuplicateAddress.error(address)
+    }
 }
 
 /// Puts the address of a secret in its place; returns it if the kernel is to make it anew.

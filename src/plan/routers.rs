@@ -4,11 +4,12 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 
-use super::link::ipv6::DISABLE_IPV6;
+use super::link::ipv6::{DISABLE_IPV6, IPV6_MTU};
 use crate::model::net::address::{Maker, TEMPORARY};
 use crate::model::net::link::sysctl::{Settings, SysctlKey};
+use crate::model::net::route::Metric;
 use crate::model::problem::PlanCause;
-use crate::model::{Address, IfName, Indexed, NetState, Problem, Route};
+use crate::model::{Address, IfName, Indexed, Link, NetState, Problem, Route};
 
 const ACCEPT: SysctlKey = SysctlKey::known("accept_ra");
 const ACCEPT_DEFAULT: SysctlKey = SysctlKey::known("accept_ra_defrtr");
@@ -17,6 +18,13 @@ const ACCEPT_ROUTE: SysctlKey = SysctlKey::known("accept_ra_rtr_pref");
 const LONGEST_ROUTE: SysctlKey = SysctlKey::known("accept_ra_rt_info_max_plen");
 const AUTOCONF: SysctlKey = SysctlKey::known("autoconf");
 const FORWARDING: SysctlKey = SysctlKey::known("forwarding");
+const HOP_LIMIT: SysctlKey = SysctlKey::known("hop_limit");
+/// Settings of the neighbours of a link that an advertisement changes.
+pub(crate) const ADVERTISED_NEIGH: [SysctlKey; 3] = [
+    SysctlKey::known("base_reachable_time_ms"),
+    SysctlKey::known("gc_stale_time"),
+    SysctlKey::known("retrans_time_ms"),
+];
 
 /// The state with what no advertisement would bring back, to be restored like what programs add; and a warning about what a
 /// router is to bring to links for which `name_now` returns the present name.
@@ -75,6 +83,58 @@ pub(crate) fn listens(settings: &Settings) -> bool {
         Some(_) => true,
     };
     accepts && is_off(&DISABLE_IPV6)
+}
+
+/// The link as it is to be: what a router has set on it stays while its route is there, and an MTU of a router is left to it. The
+/// kernel notes the hop limit and a new MTU at the route.
+pub(super) fn target<'w>(
+    wanted: &'w Link,
+    now: &Link,
+    (state, present): (&Indexed<'_>, &Indexed<'_>),
+) -> Cow<'w, Link> {
+    if wanted.sysctls == now.sysctls || !listens(&wanted.sysctls.ipv6) {
+        return Cow::Borrowed(wanted);
+    }
+    let mut target = Cow::Borrowed(wanted);
+    let mut keep = |key: SysctlKey| {
+        let settings = &mut target.to_mut().sysctls;
+        for (settings, now) in [
+            (&mut settings.ipv6, &now.sysctls.ipv6),
+            (&mut settings.neigh6, &now.sysctls.neigh6),
+        ] {
+            if let (Some(value), Some(now)) = (settings.get_mut(&key), now.get(&key)) {
+                *value = *now;
+            }
+        }
+    };
+    if let Some(route) = default_of_router(now, present) {
+        ADVERTISED_NEIGH.into_iter().for_each(&mut keep);
+        for (key, metric) in [(HOP_LIMIT, Metric::Hoplimit), (IPV6_MTU, Metric::Mtu)] {
+            if is_noted(now, &key, route, metric) {
+                keep(key);
+            }
+        }
+    }
+    let recorded = default_of_router(wanted, state);
+    if recorded.is_some_and(|route| is_noted(wanted, &IPV6_MTU, route, Metric::Mtu)) {
+        keep(IPV6_MTU);
+    }
+    target
+}
+
+/// The default route that a router has brought to a link.
+fn default_of_router<'a>(link: &Link, state: &Indexed<'a>) -> Option<&'a Route> {
+    let mut advertised = state.state.advertised.iter();
+    advertised.find(|route| route.is_default() && route.devs().contains(&&link.name))
+}
+
+/// Whether the route has the value of a setting of its link.
+fn is_noted(link: &Link, key: &SysctlKey, route: &Route, metric: Metric) -> bool {
+    let Route::V6(route) = route else {
+        return false;
+    };
+    let noted = route.metrics.get(&metric).copied().map(i64::from);
+    noted.is_some() && link.sysctls.ipv6.get(key).copied() == noted
 }
 
 /// Whether a setting is on, which it is by default.

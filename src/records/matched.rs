@@ -156,7 +156,7 @@ impl Matched {
     /// takes as long as all the rest.
     pub(crate) fn observe_inside(&mut self, host: &Host) -> Result<NetState, Error> {
         let state = self.pod.observe_links_inside(host)?;
-        if self.pod.is_seen() {
+        if self.pod.kept().is_some() {
             return Ok(state);
         }
         self.find_daemons();

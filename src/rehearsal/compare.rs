@@ -14,6 +14,7 @@ use crate::model::raw_object::{RawKind, RawObject};
 use crate::model::text::to_hex;
 use crate::model::{IfName, Indexed, Link, Mac, NetState};
 use crate::plan::DaemonState;
+use crate::plan::routers::ADVERTISED_NEIGH;
 
 /// A namespace as the kernel reports it.
 #[derive(Debug, Clone, Copy)]
@@ -22,13 +23,6 @@ pub(super) struct Side<'a> {
     /// With what no message has: settings of neighbours, groups, qdiscs.
     pub state: &'a NetState,
 }
-
-/// Settings of its neighbours that one changes.
-const ADVERTISED_NEIGH: [SysctlKey; 3] = [
-    SysctlKey::known("base_reachable_time_ms"),
-    SysctlKey::known("gc_stale_time"),
-    SysctlKey::known("retrans_time_ms"),
-];
 
 /// One difference: an object, and what about it.
 pub(super) type Difference = (String, RehearsalCause);

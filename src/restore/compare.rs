@@ -90,7 +90,7 @@ pub(crate) fn compare(surveyed: &mut Surveyed, depth: Depth) -> Result<Compariso
         let compared = matched.compare(host, &links, depth);
         compared.unwrap_or_else(Compared::unknown)
     };
-    let pods = if matched.iter().all(|one| one.pod.is_seen()) {
+    let pods = if matched.iter().all(|one| one.pod.kept().is_some()) {
         side_by_side::map(matched.iter_mut().collect(), compare)
     } else {
         let compared = visit(matched, compare).into_iter();

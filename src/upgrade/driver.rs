@@ -255,6 +255,8 @@ impl Driver<'_> {
             argv: argv.to_vec(),
             limit: limit.limit,
         };
+        // The kernel deletes the masqueraded ones with their link.
+        network.translated = command::translated(self.request).ok();
         let stored = &network.baseline.stored;
         self.ledger
             .carry_out(PhaseName::Command, &event, argv, limit, stored);

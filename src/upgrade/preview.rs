@@ -1,19 +1,16 @@
 //! What a window would do, and which pods it may cut off: a dry run of what precedes the pause in it. Changes nothing.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
+use std::collections::BTreeSet;
 
 use crate::context::Context;
-use crate::inventory::observe::Pod;
 use crate::inventory::pods::observe_pods;
+use crate::inventory::sockets::connections::Translated;
 use crate::inventory::sockets::{self, Suspects};
-use crate::inventory::visit::visit;
 use crate::inventory::{Inventory, nics};
-use crate::kernel::{self, attached::connections::translated_to};
 use crate::kubelet::unit;
 use crate::matching::at_risk::{self, PodDrivers};
 use crate::model::net::stack;
-use crate::model::problem::{SocketCause, WindowCause};
+use crate::model::problem::WindowCause;
 use crate::model::{
     IfName, Link, Nic, NodeIdentity, PodId, PodSummary, Problem, Rehearsal, Window, interfaces,
 };
@@ -124,7 +121,7 @@ fn seen(
     let host = &inventory.host;
     let states = observe_pods(&mut inventory.pods, host);
     let (mut pods, mut devices) = (Vec::new(), BTreeSet::<IfName>::new());
-    let (mut suspects, mut drivers, mut addresses) = (Vec::new(), Vec::new(), BTreeMap::new());
+    let (mut suspects, mut drivers, mut at_risk) = (Vec::new(), Vec::new(), Vec::new());
     let mut problems = std::mem::take(&mut inventory.problems);
     for (pod, state) in inventory.pods.iter().zip(states) {
         match state {
@@ -136,12 +133,11 @@ fn seen(
                 devices.extend(stack::devices(&under).cloned());
                 drivers.push(PodDrivers::new(&state, &under, &host.state));
                 suspects.push(Suspects::of_pod(pod, state.sockets_at_risk(), Vec::new()));
-                let of_pod = state.addresses_above(Link::is_lost_with_host);
-                addresses.insert(pod.info.id.clone(), of_pod);
                 pods.push(PodSummary {
                     interfaces: interfaces(&state),
                     ..PodSummary::bare(&pod.info, Some(&pod.netns.path))
                 });
+                at_risk.push((pod, state));
             }
             Ok(_) => {}
             Err(error) => {
@@ -158,43 +154,22 @@ fn seen(
     // The check has found devices that do not exist.
     let reloaded = at_risk::reloaded(&drivers, &request.devices, &host.state).unwrap_or_default();
     let lost = &at_risk::devices(&reloaded, &host.state) | &devices;
-    let of_host = host.state.addresses_above(|link| lost.contains(&link.name));
-    problems.extend(translated(&of_host, &mut inventory.pods, &addresses));
-    let lost = lost.into_iter();
-    let lost = lost.map(|device| DeviceLoss::of(device, &host.state));
-    let lost = lost.collect();
+    let mut translated = Translated::new(&host.state, &lost);
+    for (pod, state) in &at_risk {
+        translated.add(pod, state);
+    }
+    problems.extend(translated.read().problems());
+    let devices_lost = lost.into_iter();
+    let devices_lost = devices_lost.map(|device| DeviceLoss::of(device, &host.state));
     pods.sort_by(|a: &PodSummary, b| a.info.id.cmp(&b.info.id));
     Preview {
         node: inventory.node,
         unit: None,
         pods,
         nics: nics::named(&devices).unwrap_or_default(),
-        devices: lost,
+        devices: devices_lost.collect(),
         rehearsal: None,
         problems,
         is_refused: false,
     }
-}
-
-/// How many connections the host and each pod have whose translated source is one of these addresses, which are lost.
-fn translated(
-    host: &BTreeSet<IpAddr>,
-    pods: &mut [Pod],
-    addresses: &BTreeMap<PodId, BTreeSet<IpAddr>>,
-) -> Vec<Problem> {
-    let problem = |counted: Result<usize, String>| match counted {
-        Ok(0) => None,
-        Ok(connections) => Some(SocketCause::ConnectionsEnd { connections }.info("conntrack")),
-        Err(error) => Some(SocketCause::ConnectionsUnknown { error }.info("conntrack")),
-    };
-    let count = |lost| translated_to(lost).map_err(|error| kernel::words(&error));
-    let mut pods: Vec<&mut Pod> = pods.iter_mut().collect();
-    let is_at_risk = |id: &PodId| addresses.get(id).is_some_and(|lost| !lost.is_empty());
-    pods.retain(|pod| is_at_risk(&pod.info.id));
-    let counted = visit(&mut pods, |pod| count(&addresses[&pod.info.id]));
-    let of_pods = pods.iter().zip(counted).filter_map(|(pod, counted)| {
-        let counted = counted.unwrap_or_else(|error| Err(error.to_string()));
-        Some(problem(counted)?.of(&pod.info.id))
-    });
-    problem(count(host)).into_iter().chain(of_pods).collect()
 }

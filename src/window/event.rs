@@ -85,6 +85,11 @@ pub(crate) enum Event {
     Restoring,
     /// The first restore was incomplete.
     RestoringAgain,
+    /// Masqueraded connections whose link was lost: restored, and not.
+    ConnectionsRestored {
+        restored: usize,
+        left: usize,
+    },
     Restored {
         restored: usize,
         correct: usize,

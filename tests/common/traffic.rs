@@ -7,6 +7,7 @@ use std::time::Duration;
 use nix::sys::socket::{setsockopt, sockopt::BindToDevice};
 
 use super::background::wait_until;
+use super::namespace::Namespace;
 use super::node::{GATEWAY4, Node};
 use super::pod::Pod;
 
@@ -20,16 +21,20 @@ pub struct Connection {
 
 impl Connection {
     pub fn open(node: &Node, pod: &Pod<'_>) -> Self {
+        Self::from(node, &pod.ns, GATEWAY4)
+    }
+
+    /// From another namespace, to an address that leads to the gateway.
+    pub fn from(node: &Node, ns: &Namespace, to: &str) -> Self {
         let listener = node
             .gateway
             .enter(|| TcpListener::bind((GATEWAY4, 0)))
             .expect("a listener at the gateway");
-        let address = listener.local_addr().expect("the listener's address");
-        let client = pod
-            .ns
-            .enter(|| TcpStream::connect_timeout(&address, TIMEOUT));
+        let port = listener.local_addr().expect("an address").port();
+        let address = SocketAddr::new(to.parse().expect("an address"), port);
+        let client = ns.enter(|| TcpStream::connect_timeout(&address, TIMEOUT));
         let client =
-            client.unwrap_or_else(|e| panic!("{} cannot connect to {address}: {e}", pod.name()));
+            client.unwrap_or_else(|e| panic!("{} cannot connect to {address}: {e}", ns.name()));
         let (server, _) = listener.accept().expect("a connection at the gateway");
         for stream in [&client, &server] {
             stream

@@ -1,5 +1,6 @@
 //! What programs have on links and lose with them: which program it is, and whether it still counts on what is gone.
 
+pub(crate) mod connections;
 mod holders;
 pub(crate) mod loaders;
 

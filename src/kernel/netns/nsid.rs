@@ -34,50 +34,47 @@ pub fn of(socket: &mut Socket, host: &Netns) -> Result<HostId, Error> {
     let RouteNetlinkMessage::NewNsId(answer) = answer else {
         return Ok(HostId::Unassigned);
     };
-    let id = answer.attributes.iter().find_map(|a| match a {
-        NsidAttribute::Id(id) => Some(*id),
-        _ => None,
-    });
-    Ok(id
-        .filter(|id| *id >= 0)
-        .map_or(HostId::Unassigned, HostId::Known))
+    let id = answer.attributes.iter().find_map(id);
+    Ok(id.map_or(HostId::Unassigned, HostId::Known))
 }
 
 /// The nsids of the socket's namespace: each is that of a namespace that exists. A link was moved from here to there, or has its peer
 /// there.
 pub(crate) fn all(socket: &mut Socket) -> Result<BTreeSet<i32>, Error> {
-    let request = RouteNetlinkMessage::GetNsId(NsidMessage::default());
-    let dump = match socket.dump(request) {
-        Err(Error::Kernel(Errno::EOPNOTSUPP)) => return Ok(BTreeSet::new()),
-        dump => dump?,
-    };
-    let attributes = dump.objects.into_iter().filter_map(|one| match one {
-        RouteNetlinkMessage::NewNsId(message) => Some(message.attributes),
-        _ => None,
-    });
-    let ids = attributes
-        .flatten()
-        .filter_map(|attribute| match attribute {
-            NsidAttribute::Id(id) => Some(id),
-            _ => None,
-        });
-    Ok(ids.filter(|id| *id >= 0).collect())
+    dumped(socket, RouteNetlinkMessage::GetNsId(NsidMessage::default()))
 }
 
 /// The nsids by which the links of the socket's namespace refer to their peers.
 pub(crate) fn of_peers(socket: &mut Socket) -> Result<BTreeSet<i32>, Error> {
-    let dump = socket.dump(RouteNetlinkMessage::GetLink(LinkMessage::default()))?;
-    let attributes = dump.objects.into_iter().filter_map(|one| match one {
-        RouteNetlinkMessage::NewLink(link) => Some(link.attributes),
-        _ => None,
+    dumped(socket, RouteNetlinkMessage::GetLink(LinkMessage::default()))
+}
+
+fn dumped(socket: &mut Socket, request: RouteNetlinkMessage) -> Result<BTreeSet<i32>, Error> {
+    let dump = match socket.dump(request) {
+        Err(Error::Kernel(Errno::EOPNOTSUPP)) => return Ok(BTreeSet::new()),
+        dump => dump?,
+    };
+    let ids = dump.objects.into_iter().flat_map(|one| match one {
+        RouteNetlinkMessage::NewNsId(one) => one.attributes.iter().filter_map(id).collect(),
+        RouteNetlinkMessage::NewLink(one) => one.attributes.iter().filter_map(of_peer).collect(),
+        _ => Vec::new(),
     });
-    let ids = attributes
-        .flatten()
-        .filter_map(|attribute| match attribute {
-            LinkAttribute::LinkNetNsId(id) => Some(id),
-            _ => None,
-        });
     Ok(ids.collect())
+}
+
+fn of_peer(attribute: &LinkAttribute) -> Option<i32> {
+    match attribute {
+        LinkAttribute::LinkNetNsId(id) => Some(*id),
+        _ => None,
+    }
+}
+
+/// The nsid, where there is one.
+fn id(attribute: &NsidAttribute) -> Option<i32> {
+    match attribute {
+        NsidAttribute::Id(id) => Some(*id).filter(|id| *id >= 0),
+        _ => None,
+    }
 }
 
 /// Gives `other` an nsid in the socket's namespace, where it has none, as `ip netns set NAME auto` does. It lasts as long as

@@ -48,6 +48,28 @@ impl PlainSocket {
         Ok(datagram)
     }
 
+    /// Sends requests that are not acknowledged; returns how many objects were present, and how many other requests failed.
+    pub fn send_all(&self, requests: &[u8]) -> io::Result<(usize, usize)> {
+        let (mut present, mut failed) = (0, 0);
+        self.send(requests)?;
+        loop {
+            let answer = match self.receive() {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    return Ok((present, failed));
+                }
+                answer => answer?,
+            };
+            for part in split(&answer) {
+                let (_, message) = part.map_err(|_| Errno::EBADMSG)?;
+                let code = word(message, HEADER).unwrap_or_default().cast_signed();
+                match errno(code) {
+                    Errno::EEXIST => present += 1,
+                    _ => failed += 1,
+                }
+            }
+        }
+    }
+
     /// The objects of a dump, without their message headers.
     pub fn dump(&self, kind: u16, body: &[u8]) -> Result<Vec<Vec<u8>>, Errno> {
         let mut objects = Vec::new();

@@ -13,7 +13,7 @@ use crate::plan::{Change, NetlinkStep, Observed, Plan, Step};
 const MIN_MTU: u32 = 1280;
 
 /// `net/ipv6/conf/<interface>/mtu`.
-pub(super) const IPV6_MTU: SysctlKey = SysctlKey::known("mtu");
+pub(in crate::plan) const IPV6_MTU: SysctlKey = SysctlKey::known("mtu");
 /// `net/ipv6/conf/<interface>/addr_gen_mode`.
 pub(crate) const ADDR_GEN_MODE: SysctlKey = SysctlKey::known("addr_gen_mode");
 /// The modes in which the kernel adds no link-local address, and one that is derived from a secret (`IN6_ADDR_GEN_MODE_*`).

@@ -20,6 +20,7 @@ use super::traffic;
 use crate::model::net::link::Flags;
 use crate::model::net::link::sysfs::SysfsSettings;
 use crate::model::{IfName, Indexed, Link, NetState, Problem, Traffic};
+use crate::plan::routers;
 use crate::plan::{HostLinks, NicMode, Observed, Plan};
 
 /// The links of one namespace as recorded and as they are now, with the plan from one to the other.
@@ -130,6 +131,7 @@ impl<'a> LinkPlanner<'a> {
         nic::steps(wanted, now, state, &self.observed, plan);
         // The MTU comes before the sysctls: with a large enough one, a link gets IPv6 and the settings of a new link.
         let wanted = &*makers::target(wanted, now, (state, present), &self.others, plan);
+        let wanted = &*routers::target(wanted, now, (state, present));
         diff::attributes(wanted, now, state, present, plan);
         let now = &*if diff::decides_mtu(wanted, now, state) {
             ipv6::with_new_mtu(wanted, now, self.observed.new_link, plan)

@@ -39,7 +39,8 @@ sentences! {
             may drain the node, or make the functions before netfix does. For a window, scale it down or freeze its cgroup"
             (pid = or_nothing(" (pid ", pid.map(|pid| format!("{pid})")).as_ref())),
         ConnectionsEnd { connections } => "{connections} with a source translated to an address of a link that a reload takes: the \
-            masqueraded ones end, because the kernel deletes their entries with the link; those of `snat` survive"
+            masqueraded ones end, because the kernel deletes their entries with the link, unless `netfix upgrade` runs the reload: it \
+            restores those of TCP and UDP"
             (connections = count(*connections, "connection")),
         ConnectionsUnknown { error } => "the number of masqueraded connections that a reload ends is unknown: {error}",
     }

@@ -13,6 +13,13 @@ use crate::window::event::{
     Budget, Event, PodCount, RebuildCheck, SignalEffect, UserCommand, WindowMoment,
 };
 
+fn not_restored(count: usize) -> String {
+    if count == 0 {
+        return String::new();
+    }
+    format!(", {count} not")
+}
+
 /// A device inside a pod is no link of the host.
 fn or_host(links: String) -> String {
     if links.is_empty() {
@@ -49,6 +56,8 @@ sentences! {
         ),
         RolledBack { elapsed } => "the rollback succeeded (exit 0, {elapsed})" (elapsed = duration(*elapsed)),
         Restoring => "waiting for the NIC, then restoring pods",
+        ConnectionsRestored { restored, left } => "{restored} restored{left}" (
+            restored = count(*restored, "masqueraded connection"), left = not_restored(*left)),
         RestoringAgain => "the restore is incomplete: trying once more",
         Restored { restored: 0, correct, failed: 0, is_selection } => "{correct} already correct; nothing to do"
             (correct = count(*correct, pod_noun(*is_selection))),

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::pods::{listed, stored};
 use crate::check::{CheckedPod, NO_CHECKPOINT, Readiness, lost_words};
-use crate::model::problem::{Cause, CheckCause, RehearsalCause};
+use crate::model::problem::{Cause, CheckCause, RehearsalCause, SocketCause};
 use crate::model::{Code, PodId, PodInfo, Problem, Severity, State};
 use crate::refusal::Refusal;
 use crate::rehearsal::Rehearsed;
@@ -121,9 +121,15 @@ fn findings(document: &Document, check: &CheckView, style: Style) -> String {
             )
         );
         let is_unrecorded = matches!(*problem.cause, Cause::Check(CheckCause::Unrecorded { .. }));
+        let is_translated = matches!(
+            *problem.cause,
+            Cause::Socket(
+                SocketCause::ConnectionsEnd { .. } | SocketCause::ConnectionsUnknown { .. }
+            )
+        );
         style.is_verbose()
             || problem.severity > Severity::Info
-            || ((is_unrecorded || is_unrehearsed) && !style.is_quiet())
+            || ((is_unrecorded || is_unrehearsed || is_translated) && !style.is_quiet())
     };
     problems::text(
         document.problems.iter().filter(is_printed),

@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 use crate::inventory::observe::Pod;
 use crate::inventory::visit::visit;
 use crate::kernel::{Error, Socket, state};
-use crate::model::problem::{PlanCause, RestoreCause};
+use crate::model::problem::RestoreCause;
 use crate::model::{Address, Indexed, NetState, Problem};
+use crate::plan::addresses::duplicate;
 use crate::restore::facts::{RestoreState, Restored};
 
 /// It begins up to a second after a link is up, and sends one probe that it gives a second.
@@ -124,7 +125,7 @@ fn sort_out(
         // Without carrier it does not begin, and that is reported for the link.
         let has_carrier = state.link(&now.dev).is_some_and(|link| link.flags.carrier);
         if now.has_failed_detection() {
-            problems.push(PlanCause::DuplicateAddress.error(now));
+            problems.push(duplicate(now, state.state));
         } else if now.is_in_detection() && has_carrier {
             if is_over {
                 problems.push(RestoreCause::DetectionUnfinished { limit: LIMIT }.warning(now));

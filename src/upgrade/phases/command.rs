@@ -5,14 +5,20 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use crate::inventory::Inventory;
+use crate::inventory::pods::observe_claims;
 use crate::inventory::procfs;
+use crate::inventory::sockets::connections::Translated;
+use crate::model::net::stack;
 use crate::model::problem::{CommandCause, HookCause};
 use crate::model::window::Run;
 use crate::model::{Exit, Problem};
+use crate::refusal::Refusal;
 use crate::upgrade::limit::TimeLimit;
 use crate::upgrade::phases::termination::{Termination, Terms};
 use crate::upgrade::phases::watch;
 use crate::upgrade::phases::watch::{LinkLosses, Losses};
+use crate::upgrade::request::UpgradeRequest;
 use crate::upgrade::signals::Signals;
 use crate::window::event::{Event, UserCommand};
 use crate::window::session::WindowSession;
@@ -49,6 +55,25 @@ pub(crate) fn run(
         }
     });
     (run, losses.map(Losses::end).unwrap_or_default())
+}
+
+/// The connections of the host and of pods that COMMAND may end.
+pub(crate) fn translated(request: &UpgradeRequest<'_>) -> Result<Translated, Refusal> {
+    let mut inventory = Inventory::open(&request.selection)?;
+    let states = observe_claims(&mut inventory.pods, &inventory.host);
+    let host = &inventory.host.state;
+    let mut devices = stack::devices_of(host);
+    // A pod that cannot be read is reported by the restore.
+    for state in states.iter().flatten() {
+        devices.extend(stack::devices(&stack::under(state, host)).cloned());
+    }
+    let mut all = Translated::new(host, &devices);
+    for (pod, state) in inventory.pods.iter().zip(&states) {
+        if let Ok(state) = state {
+            all.add(pod, state);
+        }
+    }
+    Ok(all.read())
 }
 
 /// A command of the user while it runs.

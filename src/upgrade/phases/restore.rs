@@ -5,6 +5,7 @@ use std::mem;
 use std::time::Duration;
 
 use crate::context::Context;
+use crate::inventory::sockets::connections::Translated;
 use crate::model::{PodId, Severity};
 use crate::progress::{Listener, Progress};
 use crate::records::contest::CNI_CACHE;
@@ -32,6 +33,8 @@ pub(crate) struct PodNetwork {
     losses: LossWatch,
     /// What the restores know of each other.
     pub course: Course,
+    /// The connections before COMMAND that it may end.
+    pub translated: Option<Translated>,
 }
 
 impl PodNetwork {
@@ -44,6 +47,7 @@ impl PodNetwork {
             after: NetworkAfter::default(),
             losses: LossWatch::start(&[]),
             course: Course::default(),
+            translated: None,
         }
     }
 
@@ -57,6 +61,14 @@ impl PodNetwork {
         context: &mut Context,
     ) -> Restored {
         self.course.is_watch = false;
+        // Before a packet can be sent, which would make a new connection with another port.
+        if let Some(translated) = self.translated.take() {
+            let (restored, left) = translated.make_again();
+            if restored + left > 0 {
+                let event = Event::ConnectionsRestored { restored, left };
+                ledger.session.log(&event);
+            }
+        }
         let mut restored = self.restore_once(wait, request, ledger, context);
         if !restored.is_complete() && !ledger.signals.interrupted() {
             ledger.session.log(&Event::RestoringAgain);

@@ -44,16 +44,25 @@ sys.exit(-struct.unpack('=i', s.recv(4096)[16:20])[0])";
 
 /// Sends an advertisement with a prefix and a route; not while the gateway's link has no address yet.
 fn advertise(node: &Node) -> bool {
+    advertise_with(node, [64, 0, 0, 1500])
+}
+
+/// One with this hop limit, reachable time, retransmission time and MTU.
+fn advertise_with(node: &Node, settings: [u32; 4]) -> bool {
     const SCRIPT: &str = "
-import socket, struct
+import socket, struct, sys
+hops, reachable, retransmission, mtu = map(int, sys.argv[1:])
 s = socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6)
 s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_HOPS, 255)
-packet = struct.pack('!BBHBBHII', 134, 0, 0, 64, 0, 1800, 0, 0)
+packet = struct.pack('!BBHBBHII', 134, 0, 0, hops, 0, 1800, reachable, retransmission)
+packet += struct.pack('!BBHI', 5, 1, 0, mtu)
 packet += struct.pack('!BBBBIII16s', 3, 4, 64, 0xc0, 3600, 1800, 0, socket.inet_pton(socket.AF_INET6, 'fd99::'))
 packet += struct.pack('!BBBBI8s', 24, 2, 48, 0, 1800, socket.inet_pton(socket.AF_INET6, 'fd98:1::')[:8])
 s.sendto(packet, ('ff02::1', 0, 0, socket.if_nametoindex('up0')))";
     let mut python = node.gateway.exec("python3");
-    let sent = python.args(["-c", SCRIPT]).stderr(Stdio::null()).status();
+    let settings = settings.map(|setting| setting.to_string());
+    let sent = python.args(["-c", SCRIPT]).args(settings);
+    let sent = sent.stderr(Stdio::null()).status();
     sent.expect("python3").success()
 }
 
@@ -128,4 +137,47 @@ fn a_router_with_another_prefix_has_withdrawn_the_former_one() {
     add_as_of_a_router(&pod, "fd97::9", 0x100);
     let check = node.netfix_json("check");
     check.exits(0);
+}
+
+/// Whether the last advertisement with these settings has arrived.
+fn has_settings(pod: &Pod<'_>, [hops, reachable, retransmission, mtu]: [u32; 4]) -> bool {
+    let keys = [
+        ("ipv6/conf/eth0/hop_limit", hops),
+        ("ipv6/neigh/eth0/base_reachable_time_ms", reachable),
+        ("ipv6/neigh/eth0/retrans_time_ms", retransmission),
+        ("ipv6/conf/eth0/mtu", mtu),
+    ];
+    let mut keys = keys.into_iter();
+    keys.all(|(key, value)| pod.ns.sysctl(key) == value.to_string())
+}
+
+#[test]
+fn what_a_router_sets_is_no_drift_and_its_mtu_comes_back_with_its_route() {
+    let node = Node::new();
+    let pod = with_a_router(&node);
+    let arrive = |settings: [u32; 4]| {
+        let arrived = || advertise_with(&node, settings) && has_settings(&pod, settings);
+        assert!(wait_until(Duration::from_secs(10), arrived), "{settings:?}");
+    };
+    let (before, later) = ([63, 20_000, 500, 1480], [62, 25_000, 600, 1400]);
+    arrive(before);
+    node.snapshot();
+    arrive(later);
+    for command in ["diff", "check", "restore"] {
+        node.netfix(command).exits(0);
+    }
+    assert!(has_settings(&pod, later));
+    // What a person sets beside it is drift.
+    pod.ns.set_sysctl("ipv6/conf/eth0/hop_limit", "60");
+    node.netfix("diff").exits(3);
+    arrive(before);
+    let route = pod.ip("-6 route show default");
+    assert!(route.contains("mtu 1480"), "{route}");
+    node.lose_and_reload();
+    node.ns.set_sysctl("ipv6/conf/eth0/accept_ra", "0");
+    node.restore();
+    arrive(before);
+    let route = pod.ip("-6 route show default");
+    assert!(route.contains("mtu 1480"), "{route}");
+    node.netfix("diff").exits(0);
 }

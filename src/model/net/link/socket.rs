@@ -1,7 +1,7 @@
 //! What programs have on a link and lose with it: the kernel ties it to the device, and a link that is created in its place, with
 //! the same name and ifindex, does not have it. Only the program can get it back.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
 
 use serde::{Deserialize, Serialize};
@@ -87,12 +87,16 @@ impl NetState {
             .collect()
     }
 
-    /// The addresses that these links and those on them have.
-    pub(crate) fn addresses_above(&self, is_base: impl Fn(&Link) -> bool) -> BTreeSet<IpAddr> {
+    /// The addresses that these links and those on them have, each with the index of its link.
+    pub(crate) fn addresses_above(&self, is_base: impl Fn(&Link) -> bool) -> BTreeMap<IpAddr, u32> {
         let lost = self.names_above(is_base);
+        let links = self.links.iter();
+        let links = links.filter(|link| lost.contains(&link.name));
+        let indices: BTreeMap<_, _> = links.map(|link| (&link.name, link.index)).collect();
         let addresses = self.addresses.iter();
-        let addresses = addresses.filter(|one| lost.contains(&one.dev));
-        addresses.map(|one| one.local).collect()
+        addresses
+            .filter_map(|one| Some((one.local, *indices.get(&one.dev)?)))
+            .collect()
     }
 
     /// The names of these links and of those on them.

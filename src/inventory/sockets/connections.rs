@@ -1,0 +1,119 @@
+//! Connections of the host and of pods whose translated source goes with a link.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use crate::inventory::observe::Pod;
+use crate::inventory::visit::visit;
+use crate::kernel;
+use crate::kernel::attached::connections::{Connections, translated_to};
+use crate::model::problem::SocketCause;
+use crate::model::{IfName, Link, NetState, Problem};
+
+/// Those of the host and of the pods.
+#[derive(Debug)]
+pub(crate) struct Translated {
+    host: NamespaceConnections,
+    pods: Vec<PodConnections>,
+}
+
+/// Those of one namespace.
+#[derive(Debug)]
+struct NamespaceConnections {
+    /// The addresses that can be lost, each with the index of its link.
+    lost: BTreeMap<IpAddr, u32>,
+    /// What the kernel reported, or why it did not.
+    found: Result<Connections, String>,
+}
+
+#[derive(Debug)]
+struct PodConnections {
+    pod: Pod,
+    own: NamespaceConnections,
+}
+
+impl AsMut<Pod> for PodConnections {
+    fn as_mut(&mut self) -> &mut Pod {
+        &mut self.pod
+    }
+}
+
+impl NamespaceConnections {
+    fn new(lost: BTreeMap<IpAddr, u32>) -> Self {
+        let found = Ok(Connections::default());
+        Self { lost, found }
+    }
+
+    /// The calling thread is inside the namespace.
+    fn read(&mut self) {
+        self.found = translated_to(&self.lost).map_err(|error| kernel::words(&error));
+    }
+
+    fn problem(&self) -> Option<Problem> {
+        let cause = match &self.found {
+            Ok(found) if found.count == 0 => return None,
+            Ok(found) => SocketCause::ConnectionsEnd {
+                connections: found.count,
+            },
+            Err(error) => SocketCause::ConnectionsUnknown {
+                error: error.clone(),
+            },
+        };
+        Some(cause.info("conntrack"))
+    }
+
+    /// How many were made again, and how many were not; the calling thread is inside the namespace.
+    fn make_again(&self) -> (usize, usize) {
+        self.found.as_ref().map_or((0, 0), Connections::make_again)
+    }
+}
+
+impl Translated {
+    /// None yet; the host can lose these devices.
+    pub(crate) fn new(host: &NetState, devices: &BTreeSet<IfName>) -> Self {
+        let lost = host.addresses_above(|link| devices.contains(&link.name));
+        Self {
+            host: NamespaceConnections::new(lost),
+            pods: Vec::new(),
+        }
+    }
+
+    /// Adds a pod, if it can lose an address with the host's links.
+    pub(crate) fn add(&mut self, pod: &Pod, state: &NetState) {
+        let lost = state.addresses_above(Link::is_lost_with_host);
+        if !lost.is_empty() {
+            self.pods.push(PodConnections {
+                pod: pod.closed_copy(),
+                own: NamespaceConnections::new(lost),
+            });
+        }
+    }
+
+    /// Reads them. The calling thread is inside the host's namespace.
+    pub(crate) fn read(mut self) -> Self {
+        self.host.read();
+        let read = visit(&mut self.pods, |one| one.own.read());
+        for (one, read) in self.pods.iter_mut().zip(read) {
+            if let Err(error) = read {
+                one.own.found = Err(error.to_string());
+            }
+        }
+        self
+    }
+
+    /// How many the host and each pod have.
+    pub(crate) fn problems(&self) -> impl Iterator<Item = Problem> {
+        let of_pods = self.pods.iter();
+        let of_pods = of_pods.filter_map(|one| Some(one.own.problem()?.of(&one.pod.info.id)));
+        self.host.problem().into_iter().chain(of_pods)
+    }
+
+    /// Makes those again whose link is gone: returns how many were made, and how many were not. The calling thread is inside the host's
+    /// namespace.
+    pub(crate) fn make_again(mut self) -> (usize, usize) {
+        let of_host = self.host.make_again();
+        let of_pods = visit(&mut self.pods, |one| one.own.make_again());
+        let all = of_pods.into_iter().flatten().chain([of_host]);
+        all.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+    }
+}
