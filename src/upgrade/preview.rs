@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use crate::context::Context;
 use crate::inventory::observe::Pod;
-use crate::inventory::pods::observe_pods;
+use crate::inventory::pods::observe_at_least_claims;
 use crate::inventory::sockets::{self, Suspects};
 use crate::inventory::visit::visit;
 use crate::inventory::{Inventory, nics};
@@ -122,7 +122,7 @@ fn seen(
     is_left_out: impl Fn(&PodId) -> bool,
 ) -> Preview {
     let host = &inventory.host;
-    let states = observe_pods(&mut inventory.pods, host);
+    let states = observe_at_least_claims(&mut inventory.pods, host);
     let (mut pods, mut devices) = (Vec::new(), BTreeSet::<IfName>::new());
     let (mut suspects, mut drivers, mut addresses) = (Vec::new(), Vec::new(), BTreeMap::new());
     let mut problems = std::mem::take(&mut inventory.problems);
