@@ -20,7 +20,7 @@ use crate::model::{IfName, PodId, PodInfo, Problem};
 use crate::plan::{Plan, PodVerdict};
 use crate::progress::{Listener, Progress, Stage};
 use crate::records::fallback::FallbackRequest;
-use crate::records::stored::{last_success, load, shown};
+use crate::records::stored::{last_success, load_in_part, shown};
 use crate::records::survey::{Surveyed, survey};
 use crate::refusal::Refusal;
 use crate::rehearsal::{self, Weights};
@@ -200,7 +200,7 @@ fn survey_all(
     inventory: Inventory,
     store: &Store,
 ) -> Result<(Surveyed, Vec<Problem>), Refusal> {
-    let stored = load(store, check.selection)?;
+    let stored = load_in_part(store, check.selection)?;
     let mut problems = node::folder(store);
     let fallback = FallbackRequest::ALL;
     let mut surveyed = survey(inventory, stored, check.selection, store, fallback)?;

@@ -3,7 +3,7 @@
 use crate::cli::VerifyArgs;
 use crate::context::Context;
 use crate::inventory::Inventory;
-use crate::records::stored::{load, load_node};
+use crate::records::stored::{load_in_part, load_node};
 use crate::refusal::Refusal;
 use crate::report::Document;
 use crate::restore::answering;
@@ -12,7 +12,7 @@ use crate::{gateways, report};
 
 pub(super) fn run(args: &VerifyArgs, context: &mut Context) -> Result<Document, Refusal> {
     let selection = args.selectors.selection()?;
-    let mut stored = load(&context.store, &selection)?;
+    let mut stored = load_in_part(&context.store, &selection)?;
     let node = load_node(&context.store, &mut stored.problems)?;
     let progress = context.progress.as_mut();
     let targets = args.targets.all();

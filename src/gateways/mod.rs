@@ -19,12 +19,12 @@ use std::time::{Duration, Instant};
 
 pub(crate) use self::answers::{Answers, ProbeLimits, Reachability};
 use self::question::{Prober, Question, Questions};
-use self::recorded::Recorded;
+use self::recorded::{Record, Recorded};
 use self::targets::{Queries, TargetAnswers, VerifyTarget};
 use self::trial::ProbeAnswer;
 use crate::inventory::observe::{Host, Pod};
 use crate::inventory::pods::observe_reach;
-use crate::inventory::{Inventory, cannot_observe, private};
+use crate::inventory::{Inventory, private, unread};
 use crate::kernel::Error;
 use crate::kernel::state::{self, Reach};
 use crate::matching::Selection;
@@ -67,7 +67,12 @@ pub(crate) struct Unanswered {
 
 impl Unanswered {
     pub(crate) fn problem(&self) -> Problem {
-        let problem = self.cause.clone().error(&self.object);
+        let cause = self.cause.clone();
+        let problem = match cause {
+            // What was probed has answered, or is named beside it.
+            GatewayCause::TooManyRoutes { .. } => cause.warning(&self.object),
+            _ => cause.error(&self.object),
+        };
         match &self.pod {
             Some(pod) => problem.of(pod),
             None => problem,
@@ -108,9 +113,9 @@ pub(crate) fn verify(
     inventory.learn_names(&stored.records());
     inventory.select(selection)?;
     let all = std::mem::take(&mut inventory.pods);
-    let recorded = Recorded::of(&stored.checkpoints);
-    inventory.pods = private::split(all, &inventory.host, None, |pod| recorded.has(pod)).0;
     let mut problems = std::mem::take(&mut stored.problems);
+    let recorded = Recorded::of(&stored);
+    inventory.pods = private::split(all, &inventory.host, None, |pod| recorded.has(pod)).0;
     problems.append(&mut inventory.problems);
     let ProbePlan {
         mut pods,
@@ -239,14 +244,15 @@ fn survey(
         let mut verified = VerifiedPod::new(summary, Reachability::NoGateway);
         let object = pod.netns.shown();
         let then = recorded.about(&inventory.node, pod);
-        survey.stands_on(then.map(|extension| extension.stack.as_slice()));
+        survey.stands_on(then.map(|then| then.own.stack.as_slice()));
         let problem = match state {
-            Ok(Reach { state, router }) => {
-                verified.pod.interfaces = interfaces(&state);
-                let then_state = then.map(|extension| &extension.state);
-                survey.stands_on([&*stack::under(&state, &inventory.host.state)]);
-                survey.add_gateways(at, (&state, then_state), router, budget);
-                verified.observed = state;
+            Ok(reach) => {
+                verified.pod.interfaces = interfaces(&reach.state);
+                survey.stands_on([&*stack::under(&reach.state, &inventory.host.state)]);
+                verified.answers.state = survey.note_long(&pod.info.id, &object, &reach);
+                let unread = survey.add_gateways(at, &reach, then, budget);
+                problems.extend(unread.map(|problem| problem.of(&pod.info.id)));
+                verified.observed = reach.state;
                 let known = node.and_then(|node| node.empty(&pod.identity));
                 let was_empty = needs_none(known, evidence[at]);
                 if bare[at] && was_empty {
@@ -260,12 +266,12 @@ fn survey(
             }
             Err(Error::Late) => {
                 verified.answers.state = Reachability::Unknown;
-                survey.add_late(&pod.info.id, object, budget);
+                survey.add_unanswered(&pod.info.id, object, GatewayCause::OverBudget { budget });
                 None
             }
             Err(error) => {
                 verified.answers.state = Reachability::Failed;
-                Some(cannot_observe(&object, &error))
+                Some(unread(&object, &error))
             }
         };
         problems.extend(problem.map(|problem| problem.of(&pod.info.id)));
@@ -281,27 +287,54 @@ fn is_bare(read: &Result<Reach, Error>) -> bool {
 }
 
 impl ProbePlan {
-    /// Adds the gateways of a pod that has this state and had that one, as far as its budget allows.
+    /// Adds the gateways that a pod has and had, as far as its budget allows. Returns why the latter are not known.
     fn add_gateways(
         &mut self,
         at: usize,
-        (now, then): (&NetState, Option<&NetState>),
-        router: Option<(IpAddr, IfName)>,
+        now: &Reach,
+        then: Option<Record<'_>>,
         budget: Duration,
-    ) {
+    ) -> Option<Problem> {
         let begin = Instant::now();
         let until = begin + budget.saturating_sub(self.spent[at]);
-        let questions = gateways(Prober::Pod(at), now, then, router, until);
-        self.questions.extend(questions);
+        let Reach {
+            state,
+            router,
+            long,
+        } = now;
+        let then = then
+            .filter(|_| long.is_none())
+            .map(Record::state)
+            .transpose();
+        let (then, unread) = then.map_or_else(|why| (None, Some(why.clone())), |then| (then, None));
+        let mut questions = Questions::new(Prober::Pod(at), state, then);
+        match long {
+            None => add_gateways(&mut questions, state, then, router.clone()),
+            Some((_, hops)) => hops
+                .iter()
+                .for_each(|(hop, dev)| questions.add_hop(*hop, dev)),
+        }
+        self.questions.extend(questions.finish(Some(until)));
         self.spent[at] += begin.elapsed();
+        unread
     }
 
-    /// Adds a pod whose budget was used up while it was read.
-    fn add_late(&mut self, pod: &PodId, object: String, budget: Duration) {
+    /// Adds a pod with more routes than are read. Returns how a pod begins that is probed.
+    fn note_long(&mut self, pod: &PodId, object: &str, reach: &Reach) -> Reachability {
+        let Some((most, _)) = reach.long else {
+            return Reachability::NoGateway;
+        };
+        let cause = GatewayCause::TooManyRoutes { most };
+        self.add_unanswered(pod, object.to_owned(), cause);
+        Reachability::Unknown
+    }
+
+    /// Adds a pod of which nothing, or not everything, is probed.
+    fn add_unanswered(&mut self, pod: &PodId, object: String, cause: GatewayCause) {
         self.unanswered.push(Unanswered {
             pod: Some(pod.clone()),
             object,
-            cause: GatewayCause::OverBudget { budget },
+            cause,
         });
     }
 
@@ -312,14 +345,12 @@ impl ProbePlan {
 }
 
 /// The gateways that the pod has now, and those that it should have by its checkpoint.
-fn gateways(
-    place: Prober,
+fn add_gateways(
+    questions: &mut Questions<'_>,
     now: &NetState,
     then: Option<&NetState>,
     router: Option<(IpAddr, IfName)>,
-    until: Instant,
-) -> Vec<Question> {
-    let mut questions = Questions::new(place, now, then);
+) {
     let before = then.iter().flat_map(|state| &state.routes);
     for route in now.routes.iter().chain(before) {
         for (gateway, dev) in route.gateways() {
@@ -327,7 +358,6 @@ fn gateways(
         }
     }
     questions.add_router(router);
-    questions.finish(Some(until))
 }
 
 impl VerifiedPod {

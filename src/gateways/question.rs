@@ -180,6 +180,12 @@ impl<'a> Questions<'a> {
         }
     }
 
+    /// Adds a next hop of packets of which the routes are not known.
+    pub(super) fn add_hop(&mut self, hop: IpAddr, dev: &IfName) {
+        let at = self.number(hop, dev);
+        self.all[at].path.is_common = true;
+    }
+
     /// The number of the question about a gateway, which is added if there is none.
     fn number(&mut self, gateway: IpAddr, dev: &IfName) -> usize {
         let next = self.all.len();

@@ -60,7 +60,8 @@ pub(super) fn pods(surveyed: &Surveyed, compared: &Comparison) -> Vec<PodSight> 
             id: matched.info.id.clone(),
             on: on(&claims, &surveyed.baseline.state),
             is_lost,
-            is_unknown: matches!(verdict, PodVerdict::Unknown(_)),
+            // One with a table that is not read whole has its links and addresses.
+            is_unknown: matches!(verdict, PodVerdict::Unknown(problem) if problem.is_error()),
             has_no_uplink: matched.lost_uplink(&surveyed.host.state).is_some(),
             inside: inside(&claims, verdict, &compared.links, &surveyed.host.state),
         }

@@ -1,15 +1,18 @@
 //! One observation of the machine for several purposes, so that no namespace is read twice: a check, a snapshot and the
 //! questions of a window use it.
 
+use std::collections::BTreeSet;
+
 use crate::inventory::Inventory;
 use crate::inventory::node::stamp;
-use crate::inventory::pods::{ObservedPod, observe_pods_twice};
+use crate::inventory::pods::{ObservedPod, observe_claims, observe_pods_twice};
+use crate::kernel::Error;
 use crate::matching::{Selection, StoredRecord};
-use crate::model::Stamp;
+use crate::model::{NetState, PodId, Stamp};
 use crate::progress::{Listener, Progress, Stage};
 use crate::refusal::Refusal;
 use crate::runtime::RuntimeConfig;
-use crate::store::{Loaded, Store};
+use crate::store::{Light, Loaded, Store};
 
 /// What is stored, the pods that run, and their state.
 pub(crate) struct Look {
@@ -20,6 +23,17 @@ pub(crate) struct Look {
     pub inventory: Inventory,
     /// One for each pod of the inventory, in their order.
     pub observed: Vec<ObservedPod>,
+    /// The links and addresses of the pods of which nothing more was read.
+    pub claims: Vec<NetState>,
+}
+
+/// How much is read of a pod with a table of more entries than are read where many pods are observed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LookDepth {
+    /// All of it.
+    Whole,
+    /// Its links and addresses, if they are those of its record, which is large too: that record stays.
+    Recorded,
 }
 
 impl Look {
@@ -28,31 +42,85 @@ impl Look {
         selection: &Selection,
         runtimes: &RuntimeConfig,
         store: &Store,
+        depth: LookDepth,
         progress: &mut dyn Listener,
     ) -> Result<Self, Refusal> {
-        let stored = store.load_all()?;
+        let stored = read(store, depth)?;
         let records: Vec<_> = stored.iter().filter_map(record).collect();
-        let mut inventory = Inventory::named(selection, runtimes, &records)?;
+        let inventory = Inventory::named(selection, runtimes, &records)?;
         let pods = inventory.pods.len();
         progress.notice(Progress::Phase(Stage::ReadingNamespaces, pods));
-        let at = stamp();
-        let observed = observe_pods_twice(&mut inventory.pods, &inventory.host);
-        Ok(Self {
-            at,
-            stored,
-            inventory,
-            observed,
-        })
+        Ok(Self::at(inventory, stored))
     }
 
     /// Reads the checkpoints, and each pod of an inventory.
-    pub(crate) fn of(mut inventory: Inventory, store: &Store) -> Result<Self, Refusal> {
-        Ok(Self {
+    pub(crate) fn of(inventory: Inventory, store: &Store) -> Result<Self, Refusal> {
+        let stored = read(store, LookDepth::Whole)?;
+        Ok(Self::at(inventory, stored))
+    }
+
+    fn at(inventory: Inventory, stored: Vec<Loaded<Light>>) -> Self {
+        let mut look = Self {
             at: stamp(),
-            stored: store.load_all()?,
-            observed: observe_pods_twice(&mut inventory.pods, &inventory.host),
+            stored: Vec::new(),
             inventory,
-        })
+            observed: Vec::new(),
+            claims: Vec::new(),
+        };
+        let Inventory { pods, host, .. } = &mut look.inventory;
+        look.observed = observe_pods_twice(pods, host);
+        let recorded = look.read_long(&stored);
+        // Of all others the whole record is needed.
+        let whole = stored.into_iter().map(|(id, loaded)| {
+            let is_part = recorded.contains(&id);
+            let loaded = loaded.and_then(|(checkpoint, whole)| match whole {
+                Some(whole) if !is_part => whole.load(),
+                _ => Ok(checkpoint),
+            });
+            (id, loaded)
+        });
+        look.stored = whole.collect();
+        look
+    }
+
+    /// Reads the pods with a table that was not read whole, but for those that are as their large record has them. Returns the names
+    /// of these records.
+    fn read_long(&mut self, stored: &[Loaded<Light>]) -> BTreeSet<PodId> {
+        let Inventory {
+            pods, host, node, ..
+        } = &mut self.inventory;
+        let both = pods.iter_mut().zip(&mut self.observed);
+        let long = both.filter(|(_, observed)| matches!(observed, Err(Error::TooMany(_))));
+        let (mut long, mut observed): (Vec<_>, Vec<_>) = long.unzip();
+        let mut recorded = BTreeSet::new();
+        let mut others = Vec::new();
+        let claims = observe_claims(&mut long, host);
+        for ((pod, observed), claims) in long.into_iter().zip(observed.drain(..)).zip(claims) {
+            let own = stored.iter().find_map(|(id, loaded)| {
+                let (checkpoint, whole) = loaded.as_ref().ok()?;
+                let own = checkpoint.netfix.as_ref().filter(|_| whole.is_some())?;
+                let is_about = own.is_about(node, &pod.identity, &pod.info);
+                is_about.then_some((id, &own.state))
+            });
+            match (own, claims) {
+                (Some((id, then)), Ok(now))
+                    if now.has_claims_of(then) && then.has_claims_of(&now) =>
+                {
+                    recorded.insert(id.clone());
+                    self.claims.push(now);
+                }
+                _ => {
+                    pod.read_all(true);
+                    others.push((pod, observed));
+                }
+            }
+        }
+        let (mut pods, observed): (Vec<_>, Vec<_>) = others.into_iter().unzip();
+        let read = observe_pods_twice(&mut pods, host);
+        for (observed, read) in observed.into_iter().zip(read) {
+            *observed = read;
+        }
+        recorded
     }
 
     /// Keeps the states that could be read in their pods: later reads of these pods return them.
@@ -63,7 +131,18 @@ impl Look {
     }
 }
 
-fn record((id, stored): &Loaded) -> Option<StoredRecord> {
-    let checkpoint = stored.as_ref().ok()?;
+/// The checkpoints; of large ones only a part, where that may be enough.
+fn read(store: &Store, depth: LookDepth) -> Result<Vec<Loaded<Light>>, Refusal> {
+    let node = match depth {
+        LookDepth::Whole => None,
+        // One that cannot be read is reported where it is needed.
+        LookDepth::Recorded => store.load_node().ok().flatten(),
+    };
+    let large = node.map(|node| node.large).unwrap_or_default();
+    Ok(store.load_light(&large)?)
+}
+
+fn record((id, stored): &Loaded<Light>) -> Option<StoredRecord> {
+    let (checkpoint, _) = stored.as_ref().ok()?;
     Some(StoredRecord::of_checkpoint(&checkpoint.pod(id), checkpoint))
 }

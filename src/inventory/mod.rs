@@ -28,8 +28,8 @@ use std::time::Duration;
 use crate::inventory::naming::attribution::{Attribution, contradicted, left_over};
 use crate::inventory::naming::sandbox_match::Unfound;
 use crate::inventory::observe::{Host, Pod};
-use crate::kernel::Netns;
 use crate::kernel::netns::nsid;
+use crate::kernel::{Error, Netns};
 use crate::matching::{Machine, NetnsKey, Selection, StoredRecord, Verdict, match_records};
 use crate::model::problem::InventoryCause;
 use crate::model::{NetnsIdentity, NodeIdentity, Problem};
@@ -222,6 +222,14 @@ pub(crate) fn leads_to(records: &[StoredRecord]) -> BTreeMap<PathBuf, NetnsKey> 
 pub(crate) fn cannot_observe(object: &str, error: &dyn Display) -> Problem {
     let error = error.to_string();
     InventoryCause::CannotObserve { error }.error(object)
+}
+
+/// The problem of a pod that cannot be read, or has more than is read of a pod.
+pub(crate) fn unread(object: &str, error: &Error) -> Problem {
+    match error {
+        Error::TooMany(most) => InventoryCause::TooMany { most: *most }.warning("netns"),
+        error => cannot_observe(object, error),
+    }
 }
 
 /// The problem when no running pod is among those that the user selected; `None` if the user selected none.

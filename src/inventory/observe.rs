@@ -113,7 +113,13 @@ pub struct Pod {
     /// Its whole state, where one observation serves several purposes: it is not read again.
     pub(super) seen: Option<NetState>,
     pub(super) host_id: HostId,
+    /// How many entries of each of its tables are read; `None`: all.
+    pub(super) most: Option<usize>,
 }
+
+/// How many entries of a table of a pod are read where many pods are observed: none of them delays the others. A pod of Kubernetes
+/// has a dozen.
+pub(super) const MOST: usize = 5000;
 
 impl Pod {
     /// The namespace of the calling thread in the place of a pod's.
@@ -128,7 +134,16 @@ impl Pod {
             socket: Some(socket),
             seen: None,
             host_id: HostId::Unassigned,
+            most: None,
         })
+    }
+
+    /// Limits what is read of its tables, or reads them whole however long they are.
+    pub(crate) fn read_all(&mut self, is_all: bool) {
+        self.most = (!is_all).then_some(MOST);
+        if let Some(socket) = &mut self.socket {
+            socket.read_at_most(self.most);
+        }
     }
 
     /// Reads the pod's namespace; the calling thread must be inside it.
@@ -209,6 +224,7 @@ impl Pod {
             socket: None,
             seen: self.seen.clone(),
             host_id: self.host_id,
+            most: self.most,
         }
     }
 
@@ -227,7 +243,8 @@ impl Pod {
     /// `ESTALE` if this is not the namespace from before.
     pub(super) fn connect(&mut self) -> Result<(), Error> {
         if self.socket.is_none() {
-            let socket = Socket::open_here()?;
+            let mut socket = Socket::open_here()?;
+            socket.read_at_most(self.most);
             prove(&self.netns, &self.identity, socket.netns_cookie()?)?;
             self.socket = Some(socket);
         }

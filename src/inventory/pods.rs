@@ -5,11 +5,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::inventory::discover::FoundNetns;
-use crate::inventory::observe::{Host, Pod, prove};
+use crate::inventory::observe::{Host, MOST, Pod, prove};
 use crate::inventory::procfs::{self, machine};
 use crate::inventory::visit::visit;
 use crate::kernel::conf::sysfs;
-use crate::kernel::dump::HostView;
 use crate::kernel::netns::nsid::{self, HostId};
 use crate::kernel::state::Reach;
 use crate::kernel::{Error, Netns, Socket, devices, ifreq, netns, state};
@@ -55,6 +54,7 @@ pub fn open_pods(
                 socket,
                 seen: None,
                 host_id: HostId::Unassigned,
+                most: Some(MOST),
             }),
             Err(error) => {
                 let error = error.to_string();
@@ -111,7 +111,8 @@ pub(super) fn unseen(
 
 /// A socket in the namespace that the calling thread is in, with the namespace's cookie.
 fn open_inside(found: &FoundNetns) -> Result<(Socket, Option<u64>), Error> {
-    let socket = Socket::open_here()?;
+    let mut socket = Socket::open_here()?;
+    socket.read_at_most(Some(MOST));
     let cookie = socket.netns_cookie()?;
     if found.netns.is_transient {
         // It was closed since it was found.
@@ -122,12 +123,33 @@ fn open_inside(found: &FoundNetns) -> Result<(Socket, Option<u64>), Error> {
 
 /// Reads every pod, side by side; the results are in their order.
 pub fn observe_pods(pods: &mut [Pod], host: &Host) -> Vec<Result<NetState, Error>> {
-    observe_part(pods, host, state::whole)
+    let states = visit(pods, |pod| pod.observe_inside(host)).into_iter();
+    states.map(|state| state?).collect()
+}
+
+/// Reads every pod like [`observe_pods`]; of one with a table that is not read whole the links and addresses.
+pub fn observe_at_least_claims(pods: &mut [Pod], host: &Host) -> Vec<Result<NetState, Error>> {
+    let read = |pod: &mut Pod| match pod.observe_inside(host) {
+        Err(Error::TooMany(_)) => claims(pod, host),
+        state => state,
+    };
+    let states = visit(pods, read).into_iter();
+    states.map(|state| state?).collect()
 }
 
 /// Reads what every pod has that others may claim too, side by side: its links and addresses.
-pub fn observe_claims(pods: &mut [Pod], host: &Host) -> Vec<Result<NetState, Error>> {
-    observe_part(pods, host, state::links_and_addresses)
+pub fn observe_claims<T>(pods: &mut [T], host: &Host) -> Vec<Result<NetState, Error>>
+where
+    T: AsMut<Pod> + Send,
+{
+    let states = visit(pods, |pod| claims(pod.as_mut(), host)).into_iter();
+    states.map(|state| state?).collect()
+}
+
+fn claims(pod: &mut Pod, host: &Host) -> Result<NetState, Error> {
+    pod.read(host, |socket, view| {
+        state::links_and_addresses(socket, Some(view))
+    })
 }
 
 /// Reads what decides where every pod's packets go, side by side: its links, addresses and routes. Each may cost this `budget`, and
@@ -138,11 +160,25 @@ pub fn observe_reach(
     budget: Duration,
 ) -> Vec<(Result<Reach, Error>, Duration)> {
     let read = |pod: &mut Pod| {
-        let state = pod.read(host, |socket, view| {
+        let whole = pod.read(host, |socket, view| {
             state::links_addresses_and_routes(socket, Some(view))
-        })?;
+        });
+        if let Err(Error::TooMany(most)) = whole {
+            let state = claims(pod, host)?;
+            let hops = state::next_hops(pod.socket()?, &state)?;
+            return Ok(Reach {
+                state,
+                router: None,
+                long: Some((most, hops)),
+            });
+        }
+        let state = whole?;
         let router = state::router(pod.socket()?, &state)?;
-        Ok(Reach { state, router })
+        Ok(Reach {
+            state,
+            router,
+            long: None,
+        })
     };
     let visited = visit(pods, |pod| {
         let begin = Instant::now();
@@ -158,23 +194,14 @@ pub fn observe_reach(
     visited.map(|one| one.unwrap_or_else(failed)).collect()
 }
 
-fn observe_part(
-    pods: &mut [Pod],
-    host: &Host,
-    part: impl Fn(&mut Socket, Option<HostView<'_>>) -> Result<NetState, Error> + Sync,
-) -> Vec<Result<NetState, Error>> {
-    visit(pods, |pod| {
-        pod.read(host, |socket, view| part(socket, Some(view)))
-    })
-    .into_iter()
-    .map(|state| state?)
-    .collect()
-}
-
 /// Reads every pod, side by side, and its links once more afterwards: the state, and the link that was lost while it was
 /// read. The results are in the order of the pods.
-pub fn observe_pods_twice(pods: &mut [Pod], host: &Host) -> Vec<ObservedPod> {
+pub fn observe_pods_twice<T>(pods: &mut [T], host: &Host) -> Vec<ObservedPod>
+where
+    T: AsMut<Pod> + Send,
+{
     visit(pods, |pod| {
+        let pod = pod.as_mut();
         let mut state = pod.observe_inside(host)?;
         sysfs::complete(&mut state.links)?;
         devices::complete(&mut state);

@@ -25,6 +25,9 @@ pub enum Error {
     /// The time for it is over, see [`Socket::limit`](super::Socket::limit).
     #[error("the time for it is over")]
     Late,
+    /// A table has more entries than are read, see [`Socket::read_at_most`](super::Socket::read_at_most).
+    #[error("a table has more than {0} entries")]
+    TooMany(usize),
     /// The tables changed during every attempt to read them.
     #[error("the tables kept changing while they were read (NLM_F_DUMP_INTR)")]
     Raced,

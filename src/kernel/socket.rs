@@ -32,7 +32,6 @@ sockopt_impl!(
     u64
 );
 const SO_NETNS_COOKIE: libc::c_int = 71;
-
 /// Receive buffer for the ACKs of one batch and for dumps, in bytes.
 const RECEIVE_BUFFER: usize = 1 << 20;
 /// The largest send in bytes: the kernel refuses more than the send buffer (212992 bytes by default).
@@ -58,6 +57,7 @@ pub struct Socket {
     raw: RawSocket,
     sequence: u32,
     until: Option<Instant>,
+    most: Option<usize>,
 }
 
 impl Socket {
@@ -73,12 +73,18 @@ impl Socket {
             raw,
             sequence: 0,
             until: None,
+            most: None,
         })
     }
 
     /// Limits the time of what follows: after it, a dump ends with [`Error::Late`], and no further batch is sent.
     pub fn limit(&mut self, until: Option<Instant>) {
         self.until = until;
+    }
+
+    /// Limits the entries of a table: a dump of more ends with [`Error::TooMany`].
+    pub fn read_at_most(&mut self, most: Option<usize>) {
+        self.most = most;
     }
 
     /// Whether the time is over.
@@ -171,7 +177,7 @@ impl Socket {
         datagram: &mut Vec<u8>,
         messages: &mut Vec<u8>,
     ) -> Result<Option<bool>, Error> {
-        let (mut raced, mut ended, mut is_stuck) = (false, false, false);
+        let (mut raced, mut ended, mut is_stuck, mut entries) = (false, false, false, 0);
         while !ended && !is_stuck && !self.is_late() {
             if !self.receive_into(datagram)? {
                 self.leave_dump()?;
@@ -181,11 +187,16 @@ impl Socket {
             for part in split(datagram) {
                 let (header, message) = part?;
                 if header.sequence_number == sequence {
+                    entries += 1;
                     raced |= header.flags & NLM_F_DUMP_INTR != 0;
                     ended |= [NLMSG_DONE, NLMSG_ERROR].contains(&header.message_type);
                     messages.extend_from_slice(message);
                     messages.resize(messages.len().next_multiple_of(4), 0);
                 }
+            }
+            if let Some(most) = self.most.filter(|most| entries > *most) {
+                self.leave_dump()?;
+                return Err(Error::TooMany(most));
             }
         }
         if !ended {
@@ -199,9 +210,9 @@ impl Socket {
 
     /// Ends a dump before its end: the kernel allows only one at a time.
     fn leave_dump(&mut self) -> Result<(), Error> {
-        let until = self.until;
-        *self = Self::open_here()?;
-        self.until = until;
+        let mut socket = Self::open_here()?;
+        (socket.until, socket.most) = (self.until, self.most);
+        *self = socket;
         Ok(())
     }
 

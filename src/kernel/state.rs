@@ -1,6 +1,6 @@
 //! What a namespace holds, from all its tables or some, its settings and its qdiscs.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use crate::kernel::address::{self, connected};
 use crate::kernel::conf::{ntable, sysctl};
 use crate::kernel::link::{multicast, sockets};
 use crate::kernel::route::advertised::AdvertisedRoutes;
-use crate::kernel::route::lookup::{Selector, lookup};
+use crate::kernel::route::lookup::{Found, Selector, lookup};
 use crate::model::net::address::Maker;
 use crate::model::net::link::sysctl::Sysctls;
 use crate::model::net::route::{PROTOCOL_RA, TABLE_MAIN};
@@ -43,6 +43,19 @@ impl Needs {
         secrets: true,
         sockets: true,
         functions: true,
+    };
+
+    /// The tables, which may be long.
+    pub const TABLES: Self = Self {
+        groups: false,
+        qdiscs: false,
+        nexthops: true,
+        neighbours: true,
+        forwarding: false,
+        bridging: false,
+        secrets: false,
+        sockets: false,
+        functions: false,
     };
 
     /// Everything in a pod with these links: what programs have on others is not lost with the host's.
@@ -202,6 +215,8 @@ pub struct Reach {
     pub state: NetState,
     /// The router that IPv6 uses, with the link: it may have come with an advertisement.
     pub router: Option<(IpAddr, IfName)>,
+    /// Where a table has more entries than this, and so is not read: the next hops of packets to other networks.
+    pub long: Option<(usize, Vec<(IpAddr, IfName)>)>,
 }
 
 /// The links, addresses and routes alone: what the namespace reaches.
@@ -241,11 +256,22 @@ pub fn router(socket: &mut Socket, state: &NetState) -> Result<Option<(IpAddr, I
         }
         Err(_) => return Ok(None),
     };
-    let hop = found.gateway.zip(found.index);
-    Ok(hop.and_then(|(gateway, index)| {
-        let link = state.links.iter().find(|link| link.index == index)?;
-        Some((gateway, link.name.clone()))
-    }))
+    Ok(hop(state, found))
+}
+
+fn hop(state: &NetState, found: Found) -> Option<(IpAddr, IfName)> {
+    let (gateway, index) = found.gateway.zip(found.index)?;
+    let link = state.links.iter().find(|link| link.index == index)?;
+    Some((gateway, link.name.clone()))
+}
+
+/// The next hops of packets to other networks, as far as one lookup of each family shows them.
+pub fn next_hops(socket: &mut Socket, state: &NetState) -> Result<Vec<(IpAddr, IfName)>, Error> {
+    /// Of no machine (RFC 1112, class E).
+    const ELSEWHERE: Ipv4Addr = Ipv4Addr::new(240, 0, 0, 1);
+    let found = lookup(socket, ELSEWHERE.into(), Selector::default())?;
+    let of_ipv4 = found.ok().and_then(|found| hop(state, found));
+    Ok(of_ipv4.into_iter().chain(router(socket, state)?).collect())
 }
 
 /// How often addresses and routes are read, at most, where something may have changed meanwhile.

@@ -147,6 +147,16 @@ impl Matched {
         snapshot_quality::uplink_loss(&own.state, &own.stack, host)
     }
 
+    /// What the pod has lost of its links and addresses, or of the host's links under it: of a pod with a table that is not read
+    /// whole that is known all the same. The calling thread is inside its namespace.
+    pub(crate) fn lost_claims(&mut self, host: &Host) -> Result<Option<Loss>, Error> {
+        let now = self.pod.read(host, |socket, view| {
+            state::links_and_addresses(socket, Some(view))
+        })?;
+        let lost = snapshot_quality::loss(&self.claims().links_and_addresses(), &now);
+        Ok(lost.or_else(|| self.lost_uplink(&host.state)))
+    }
+
     /// Whether a record from elsewhere is used for it.
     pub(crate) fn is_from_elsewhere(&self) -> bool {
         self.origin != RecordOrigin::Requested
@@ -296,7 +306,12 @@ impl Matched {
         let summary = summary_of(&self.info, &self.checkpoint);
         let interfaces = match (&self.partial, &self.whole) {
             (Some(partial), _) => partial.interfaces(),
-            (None, Some(_)) => interfaces(&self.recorded().0),
+            (None, Some(whole)) => interfaces(
+                whole
+                    .known()
+                    .map_or_else(|| self.claims(), Cow::Borrowed)
+                    .as_ref(),
+            ),
             (None, None) => return summary,
         };
         PodSummary {

@@ -10,6 +10,7 @@ use crate::inventory::node::node_identity;
 use crate::inventory::procfs::machine;
 use crate::inventory::sockets::loaders;
 use crate::matching::{Selection, StoredRecord};
+use crate::model::pod::cni_result::CniResult;
 use crate::model::problem::{MatchingCause, StoreEffect};
 use crate::model::{Checkpoint, NodeState, PodId, PodInfo, PodSummary, Problem, Stamp, interfaces};
 use crate::refusal::Refusal;
@@ -55,13 +56,26 @@ pub(crate) fn load_light(
 ) -> Result<Stored, Refusal> {
     let empty = BTreeMap::new();
     let large = node.map_or(&empty, |node| &node.large);
-    Ok(sort(store.load_light(large)?.into_iter(), selection))
+    let mut loaded = store.load_light(large)?;
+    for (checkpoint, _) in loaded.iter_mut().filter_map(|(_, one)| one.as_mut().ok()) {
+        if let Some(own) = &mut checkpoint.netfix {
+            own.state.shrink();
+            checkpoint.result = CniResult::default();
+        }
+    }
+    Ok(sort(loaded.into_iter(), selection))
+}
+
+/// Reads the checkpoints like [`load_light`], with what the node's state lists, if that can be read.
+pub(crate) fn load_in_part(store: &Store, selection: &Selection) -> Result<Stored, Refusal> {
+    // What is wrong with it is reported where it is needed.
+    let node = store.load_node().ok().flatten();
+    load_light(store, selection, node.as_ref())
 }
 
 /// The pods that have a checkpoint, as far as it can be read; none where the directory cannot be read.
 pub(crate) fn pods(store: &Store) -> Vec<PodInfo> {
-    let node = store.load_node().ok().flatten();
-    let stored = load_light(store, &Selection::default(), node.as_ref()).unwrap_or_default();
+    let stored = load_in_part(store, &Selection::default()).unwrap_or_default();
     let named = stored.checkpoints.into_iter().map(|(info, _)| info);
     named.chain(stored.damaged).collect()
 }

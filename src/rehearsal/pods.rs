@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use crate::inventory::cannot_observe;
 use crate::inventory::observe::{Host, Pod};
+use crate::inventory::unread;
 use crate::inventory::visit::visit;
 use crate::kernel::state::Needs;
 use crate::kernel::{Error, reported};
@@ -238,7 +238,7 @@ fn see(
         let (state, reported) = match looked.and_then(|looked| looked) {
             Ok(looked) => looked,
             Err(error) => {
-                let problem = cannot_observe("netns", &error).of(&matched.info.id);
+                let problem = unread("netns", &error).of(&matched.info.id);
                 rehearsed.problems.push(problem);
                 rehearsed.unproven += 1;
                 continue;

@@ -1,10 +1,10 @@
 //! The host and each pod compared with their records: what is missing, and the steps that restore it.
 
-use crate::inventory::cannot_observe;
 use crate::inventory::observe::Host;
 use crate::inventory::sockets::Suspects;
 use crate::inventory::visit::visit;
-use crate::kernel::state;
+use crate::inventory::{cannot_observe, unread};
+use crate::kernel::{Error, state};
 use crate::matching::at_risk::PodDrivers;
 use crate::model::{Code, Problem};
 use crate::plan::link::ipv6;
@@ -95,9 +95,7 @@ pub(crate) fn compare(surveyed: &mut Surveyed, depth: Depth) -> Result<Compariso
     } else {
         let compared = visit(matched, compare).into_iter();
         compared
-            .map(|one| {
-                one.unwrap_or_else(|error| Compared::unknown(cannot_observe("netns", &error)))
-            })
+            .map(|one| one.unwrap_or_else(|error| Compared::unknown(unread("netns", &error))))
             .collect()
     };
     Ok(Comparison {
@@ -116,9 +114,13 @@ impl Matched {
         links: &HostLinks,
         depth: Depth,
     ) -> Result<Compared, Problem> {
-        let state = self
-            .observe_inside(host)
-            .map_err(|error| cannot_observe("netns", &error))?;
+        if depth == Depth::Complete {
+            self.pod.read_all(true);
+        }
+        let state = match self.observe_inside(host) {
+            Err(error @ Error::TooMany(_)) => return self.compare_claims(host, &error),
+            state => state.map_err(|error| unread("netns", &error))?,
+        };
         let mut plan = self.plan(&state, None, links, &[]);
         if depth == Depth::Complete && plan.steps.iter().any(ipv6::begins_anew) {
             let settings = self
@@ -137,6 +139,16 @@ impl Matched {
             unsupported: snapshot_quality::unsupported_in_pod(&state),
             drivers: PodDrivers::of(&state, &host.state),
             sockets: Some(sockets),
+        })
+    }
+
+    /// Compares what can be lost of a pod with a table that is not read whole.
+    fn compare_claims(&mut self, host: &Host, error: &Error) -> Result<Compared, Problem> {
+        let unread = |error: &Error| unread("netns", error);
+        let lost = self.lost_claims(host).map_err(|error| unread(&error))?;
+        Ok(Compared {
+            verdict: PodVerdict::Lost(lost.ok_or_else(|| unread(error))?),
+            ..Compared::unknown(unread(error))
         })
     }
 }

@@ -111,18 +111,30 @@ pub(crate) enum RestoreState {
     Failed,
     /// It may have lost something, and no checkpoint describes it.
     NoCheckpoint,
+    /// It was not compared with its record.
+    Unknown,
 }
 
 impl RestoreState {
-    /// Whether nothing is missing.
+    /// Whether nothing is known to be missing.
     pub(crate) fn is_good(self) -> bool {
-        matches!(self, Self::InSync | Self::Restored)
+        matches!(self, Self::InSync | Self::Restored | Self::Unknown)
     }
 
     /// The state where something was changed before.
     pub(crate) fn after(self, changed: bool) -> Self {
         match self {
             Self::InSync => Self::of(changed, true),
+            // It was compared then.
+            Self::Unknown if changed => Self::Restored,
+            other => other,
+        }
+    }
+
+    /// The state of a pod that may not have been compared.
+    pub(super) fn unless(self, is_unread: bool) -> Self {
+        match self {
+            Self::InSync if is_unread => Self::Unknown,
             other => other,
         }
     }
@@ -148,6 +160,8 @@ pub(crate) struct Limits {
     pub manager_grace: Duration,
     /// To watch whether anything is lost again.
     pub settle: Duration,
+    /// Whether a pod that has its links and addresses is compared too where it has a table of very many entries.
+    pub reads_long: bool,
     /// For one pod, before the rest of its work waits for all others.
     pub pod_budget: Duration,
     /// How to probe an address before it is added.

@@ -24,6 +24,7 @@ const LIMITS: Limits = Limits {
     awaits_carrier: false,
     manager_grace: Duration::ZERO,
     settle: Duration::ZERO,
+    reads_long: true,
     pod_budget: Duration::from_secs(60),
     conflict_probe: ConflictProbe::Off,
     probe_rate: None,

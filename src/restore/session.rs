@@ -276,6 +276,7 @@ fn in_turns(
         Course::wait(&taken);
         // Read what each pod lacks.
         batch::visit(&mut taken, turn.limit(), |pod| {
+            round::spare(pod, host.host, limits)?;
             pod.matched.find_daemons();
             round::survey(pod, host.host, links, limits.conflict_probe)
         });

@@ -20,6 +20,9 @@ use crate::model::{
 };
 use crate::plan::snapshot_quality::{self, less_restorable, uplink_loss};
 
+/// How many entries of a table a checkpoint has, at most: a netfix that reads it has some kilobytes of memory for each.
+const LONGEST: usize = 120_000;
+
 /// Decides what a snapshot changes.
 pub(crate) fn decide(now: Observation, stored: &Archive) -> Changes {
     let Observation {
@@ -154,10 +157,7 @@ impl<'a> Decider<'a> {
                 // What was known of it stays.
                 let known = self.stored.empty(&identity).cloned();
                 self.keep_empty(known);
-                return Some(PodDecision {
-                    pod: summary(&info, &path),
-                    change: PodChange::Unread,
-                });
+                return Some(self.unread(&info, &path, &identity));
             }
             Reading::Whole(state) => (state, None),
             Reading::Torn { state, link } => (state, Some(link)),
@@ -195,6 +195,20 @@ impl<'a> Decider<'a> {
             },
             (None, _) => self.whole(info, identity, path, state, false),
         })
+    }
+
+    /// A pod that could not be read: what is stored stays.
+    fn unread(&self, info: &PodInfo, path: &Bytes, identity: &NetnsIdentity) -> PodDecision {
+        let good = self.stored.good(&self.moment.node, identity, info);
+        let own = good.map(|good| good.own);
+        PodDecision {
+            pod: PodSummary {
+                interfaces: own.map_or_else(Vec::new, |own| interfaces(&own.state)),
+                created: own.map(|own| own.created.clone()),
+                ..summary(info, path)
+            },
+            change: PodChange::Unread,
+        }
     }
 
     /// What the pod of this state has lost: a link that vanished while it was read, or what its good record has.
@@ -287,7 +301,15 @@ impl<'a> Decider<'a> {
         self.problems
             .extend(snapshot_quality::unsupported_in_pod(&state));
         self.problems.extend(snapshot_quality::duplicates(&state));
-        let state = state.lasting();
+        let mut state = state.lasting();
+        let left = state.shorten(LONGEST);
+        if left > 0 {
+            let cause = SnapshotCause::TooLong {
+                most: LONGEST,
+                left,
+            };
+            self.problems.push(cause.error("checkpoint"));
+        }
         let extension = Extension {
             schema: SCHEMA,
             created: self.moment.created.clone(),

@@ -21,7 +21,7 @@ use self::decide::decide;
 use self::observe::observe;
 pub(crate) use self::write::Captured;
 use crate::inventory::Inventory;
-use crate::inventory::look::Look;
+use crate::inventory::look::{Look, LookDepth};
 use crate::kernel::events::LINKWATCH;
 use crate::matching::Selection;
 use crate::model::{Bytes, NodeIdentity, NodeState, PodSummary, Problem};
@@ -160,6 +160,12 @@ fn look(
     store: &Store,
     progress: &mut dyn Listener,
 ) -> Result<Captured, Refusal> {
-    let look = Look::take(request.selection, request.runtimes, store, progress)?;
+    let look = Look::take(
+        request.selection,
+        request.runtimes,
+        store,
+        LookDepth::Whole,
+        progress,
+    )?;
     Ok(capture(look, request.selection, request.accept, store)?.0)
 }

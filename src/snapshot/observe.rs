@@ -10,7 +10,7 @@ use crate::inventory::pods::ObservedPod;
 use crate::inventory::private;
 use crate::inventory::procfs::machine;
 use crate::inventory::sockets::{self, Suspects};
-use crate::inventory::{Inventory, cannot_observe, nics};
+use crate::inventory::{Inventory, cannot_observe, nics, unread};
 use crate::kernel::dump;
 use crate::matching::Selection;
 use crate::matching::claims::{Claimant, contests};
@@ -36,6 +36,7 @@ pub(super) fn observe(
         stored,
         mut inventory,
         mut observed,
+        claims,
     } = look;
     let mut complete = inventory.is_complete;
     let mut problems = std::mem::take(&mut inventory.problems);
@@ -47,7 +48,7 @@ pub(super) fn observe(
         ..
     } = &mut inventory;
     host.read_nics();
-    leave_to_pods(&mut host.state, &observed);
+    leave_to_pods(&mut host.state, &observed, &claims);
     let links_after =
         dump::links(&mut host.socket, None, &mut Vec::new()).unwrap_or_else(|error| {
             problems.push(cannot_observe("host", &error));
@@ -152,8 +153,9 @@ fn contested(
 }
 
 /// Removes the MACs of pods' links from what was added to the filters of links: each link adds its own again.
-fn leave_to_pods(host: &mut NetState, observed: &[ObservedPod]) {
-    let links = observed.iter().flatten().flat_map(|(pod, _)| &pod.links);
+fn leave_to_pods(host: &mut NetState, observed: &[ObservedPod], claims: &[NetState]) {
+    let states = observed.iter().flatten().map(|(pod, _)| pod);
+    let links = states.chain(claims).flat_map(|pod| &pod.links);
     // The parent of a link has what was added to the filter of the link, too.
     let added = links.clone().flat_map(|link| &link.fdb);
     let added = added
@@ -216,7 +218,7 @@ fn read(
             Ok(_) if is_private => Reading::NoPod,
             Ok((state, None)) => Reading::Whole(state),
             Ok((state, Some(link))) => Reading::Torn { state, link },
-            Err(error) => Reading::Failed(cannot_observe(&pod.netns.shown(), &error)),
+            Err(error) => Reading::Failed(unread(&pod.netns.shown(), &error)),
         };
         let one = PodObservation {
             info: pod.info.clone(),

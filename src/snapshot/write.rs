@@ -33,7 +33,7 @@ impl Captured {
         self.changes.host.has_lost || pods.any(|one| is_lost(&one.change))
     }
 
-    /// The present states of the pods that have lost nothing.
+    /// The states of the pods that have lost nothing, of those that were not read as they are stored.
     pub(crate) fn whole(&self) -> impl Iterator<Item = &NetState> {
         let pods = self
             .changes
@@ -41,7 +41,9 @@ impl Captured {
             .iter()
             .filter_map(|one| match &one.change {
                 PodChange::Write(_, checkpoint) => Some(&**checkpoint),
-                PodChange::Unchanged => self.stored.get(&one.pod.info.id)?.as_ref().ok(),
+                PodChange::Unchanged | PodChange::Unread => {
+                    self.stored.get(&one.pod.info.id)?.as_ref().ok()
+                }
                 _ => None,
             });
         pods.filter_map(|checkpoint| Some(&checkpoint.netfix.as_ref()?.state))

@@ -111,10 +111,15 @@ impl StoreError {
         kind == Some(io::ErrorKind::NotFound)
     }
 
+    /// A file that would be larger than netfix reads, with both sizes in MiB.
+    pub(super) fn too_large(file: &Path, size: u64, most: u64) -> Self {
+        let path = file.display().to_string();
+        Self::new(file, StoreCause::TooLarge { path, size, most })
+    }
+
     /// Whether the file would be larger than netfix reads.
     pub(crate) fn is_too_large(&self) -> bool {
-        let kind = self.source.as_ref().map(io::Error::kind);
-        kind == Some(io::ErrorKind::FileTooLarge)
+        matches!(self.cause, StoreCause::TooLarge { .. })
     }
 
     pub(super) fn is_of_no_generation(&self) -> bool {
@@ -151,6 +156,8 @@ fn add_effect(cause: &mut StoreCause, effect: StoreEffect) {
         | StoreCause::NoSpace { effect: place, .. }
         | StoreCause::CannotWrite { effect: place, .. }
         | StoreCause::CannotRead { effect: place, .. } => *place = Some(effect),
-        StoreCause::Locked { .. } | StoreCause::NoGeneration { .. } => {}
+        StoreCause::TooLarge { .. }
+        | StoreCause::Locked { .. }
+        | StoreCause::NoGeneration { .. } => {}
     }
 }

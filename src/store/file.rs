@@ -15,8 +15,8 @@ use super::{StoreError, disk};
 /// The key of the checksum, and its value while the checksum is computed.
 const KEY: &str = "\"checksum\": \"sha256:";
 const BLANK: &str = "0000000000000000000000000000000000000000000000000000000000000000";
-/// The largest file that netfix reads; checkpoints are far smaller.
-const MAX_SIZE: u64 = 16 << 20;
+/// The largest file that netfix reads; the checkpoint of a pod with 100,000 routes has two thirds of it.
+const MAX_SIZE: u64 = 32 << 20;
 
 /// The suffix of a temporary file, whose name starts with a dot.
 const UNFINISHED: &str = ".tmp";
@@ -195,8 +195,7 @@ pub(super) fn encode(
         .map_err(|error| StoreError::write("cannot encode", path)(error.into()))?;
     let size = text.len() as u64;
     if size > MAX_SIZE {
-        let error = io::Error::new(io::ErrorKind::FileTooLarge, too_large(size));
-        return Err(StoreError::write("cannot write", path)(error));
+        return Err(StoreError::too_large(path, size >> 20, MAX_SIZE >> 20));
     }
     Ok(text)
 }

@@ -3,12 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-use super::schema::load_checkpoint;
+use super::schema::{decode, load_checkpoint};
 use super::{StoreError, file};
 use crate::model::checkpoint::Large;
-use crate::model::pod::cni_result::CniResult;
 use crate::model::{Checkpoint, NetState, PodId, Problem};
 
 /// A large checkpoint's file.
@@ -16,6 +15,8 @@ use crate::model::{Checkpoint, NetState, PodId, Problem};
 pub(crate) struct Whole {
     path: PathBuf,
     size: u64,
+    /// What the file had when it was to be held in memory.
+    text: Option<Arc<String>>,
     state: OnceLock<Result<NetState, Problem>>,
 }
 
@@ -23,7 +24,7 @@ impl Whole {
     /// The whole state, read when it is first needed.
     pub(crate) fn state(&self) -> Result<&NetState, &Problem> {
         let state = self.state.get_or_init(|| {
-            let checkpoint = load_checkpoint(&self.path).map_err(|error| error.problem())?;
+            let checkpoint = self.load().map_err(|error| error.problem())?;
             Ok(checkpoint.netfix.map(|own| own.state).unwrap_or_default())
         });
         state.as_ref()
@@ -34,6 +35,25 @@ impl Whole {
         if let (Ok(state), Some(extension)) = (self.state(), &mut checkpoint.netfix) {
             extension.state = state.clone();
         }
+    }
+
+    /// The whole state, if it was read.
+    pub(crate) fn known(&self) -> Option<&NetState> {
+        self.state.get()?.as_ref().ok()
+    }
+
+    /// The whole checkpoint.
+    pub(crate) fn load(&self) -> Result<Checkpoint, StoreError> {
+        match &self.text {
+            Some(text) => decode(&self.path, text),
+            None => load_checkpoint(&self.path),
+        }
+    }
+
+    /// Reads the file, so that it is not needed later. If that fails, it is read when it is needed.
+    pub(crate) fn hold(&mut self) {
+        let text = file::read(&self.path).ok().flatten();
+        self.text = text.map(Arc::new);
     }
 
     /// Its size in bytes.
@@ -58,16 +78,12 @@ pub(super) fn load(
         let whole = Whole {
             path: path.to_owned(),
             size,
+            text: None,
             state: OnceLock::new(),
         };
         return Ok((large.checkpoint.clone(), Some(whole)));
     }
-    let mut checkpoint = load_checkpoint(path)?;
-    if let Some(own) = &mut checkpoint.netfix {
-        own.state.shrink();
-        checkpoint.result = CniResult::default();
-    }
-    Ok((checkpoint, None))
+    Ok((load_checkpoint(path)?, None))
 }
 
 /// The part of a checkpoint that concerns other pods, if its file is large.

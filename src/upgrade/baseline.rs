@@ -8,10 +8,10 @@ use crate::model::net::stack;
 use crate::model::next::{CommandName, RunningCommand};
 use crate::model::problem::WindowCause;
 use crate::model::{IfName, NodeState, PodId, Problem, Window};
-use crate::records::stored::{Stored, load, load_node};
+use crate::records::stored::{Stored, load_in_part, load_node};
 use crate::refusal::Refusal;
 use crate::restore::{RestoreState, Restored};
-use crate::store::Store;
+use crate::store::{Store, Whole};
 use crate::window::facts::Silence;
 use crate::window::observed::running;
 
@@ -58,7 +58,8 @@ pub(crate) fn recover(
 
 /// Reads everything that a restore needs.
 pub(crate) fn read_back(selection: &Selection, store: &Store) -> Result<Baseline, Refusal> {
-    let stored = load(store, selection)?;
+    let mut stored = load_in_part(store, selection)?;
+    stored.whole.values_mut().for_each(Whole::hold);
     let mut problems = Vec::new();
     let node = load_node(store, &mut problems)?;
     problems.retain(Problem::is_error);
@@ -111,7 +112,7 @@ impl LeftOut {
     /// Removes them from what a restore did, but those that it found lost.
     pub(crate) fn leave(&mut self, restored: &mut Restored) {
         for pod in &restored.pods {
-            if pod.state != RestoreState::InSync
+            if !matches!(pod.state, RestoreState::InSync | RestoreState::Unknown)
                 && let Some(id) = self.pods.take(&pod.pod.info.id)
             {
                 self.lost.insert(id);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::context::Context;
-use crate::inventory::pods::observe_pods;
+use crate::inventory::pods::observe_at_least_claims;
 use crate::inventory::sockets::connections::Translated;
 use crate::inventory::sockets::{self, Suspects};
 use crate::inventory::{Inventory, nics};
@@ -119,7 +119,7 @@ fn seen(
     is_left_out: impl Fn(&PodId) -> bool,
 ) -> Preview {
     let host = &inventory.host;
-    let states = observe_pods(&mut inventory.pods, host);
+    let states = observe_at_least_claims(&mut inventory.pods, host);
     let (mut pods, mut devices) = (Vec::new(), BTreeSet::<IfName>::new());
     let (mut suspects, mut drivers, mut at_risk) = (Vec::new(), Vec::new(), Vec::new());
     let mut problems = std::mem::take(&mut inventory.problems);

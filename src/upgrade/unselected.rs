@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::inventory::Inventory;
-use crate::inventory::pods::observe_pods;
+use crate::inventory::pods::{observe_at_least_claims, observe_pods};
 use crate::matching::Selection;
 use crate::matching::at_risk::{self, PodDrivers};
 use crate::model::net::stack;
@@ -61,11 +61,11 @@ impl Unselected {
         };
         all.pods.retain(|pod| !is_selected(&pod.identity));
         let host = &all.host.state;
-        let states = observe_pods(&mut selected.pods, &selected.host);
+        let states = observe_at_least_claims(&mut selected.pods, &selected.host);
         let own = states.iter().flatten();
         let own: Vec<_> = own.map(|state| PodDrivers::of(state, host)).collect();
         let reloaded = at_risk::reloaded(&own, &request.devices, host)?;
-        let states = observe_pods(&mut all.pods, &all.host);
+        let states = observe_at_least_claims(&mut all.pods, &all.host);
         let mut found = Self::default();
         for (pod, state) in all.pods.iter().zip(states) {
             let Ok(state) = state else {

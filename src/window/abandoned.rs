@@ -18,7 +18,7 @@ use crate::plan::{NicMode, PodVerdict};
 use crate::records::contest::CNI_CACHE;
 use crate::records::fallback::Fallback;
 use crate::records::prepare::{RecordSource, SurveyRequest, prepare};
-use crate::records::stored::{Stored, load, load_node};
+use crate::records::stored::{Stored, load, load_in_part, load_node};
 use crate::refusal::Refusal;
 use crate::restore::Restored;
 use crate::restore::compare::{Compared, Depth, compare};
@@ -86,7 +86,7 @@ pub(crate) fn note_verify(verified: &Verified, store: &Store) {
 
 fn probe(context: &mut Context) -> Result<Verified, Refusal> {
     let selection = Selection::everything();
-    let mut stored = load(&context.store, &selection)?;
+    let mut stored = load_in_part(&context.store, &selection)?;
     let node = load_node(&context.store, &mut stored.problems)?;
     let inventory = Inventory::open(&selection)?;
     let progress = context.progress.as_mut();

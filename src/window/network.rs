@@ -5,19 +5,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use crate::inventory::Inventory;
-use crate::inventory::cannot_observe;
 use crate::inventory::observe::Host;
+use crate::inventory::unread;
 use crate::inventory::visit::visit;
-use crate::kernel::link;
 use crate::kernel::state::Needs;
+use crate::kernel::{Error, link};
 use crate::matching::Selection;
 use crate::model::next::LostPods;
-use crate::model::{IfName, NetState, PodInfo, Problem, StackLink};
+use crate::model::{IfName, NetState, PodId, PodInfo, Problem, StackLink};
 use crate::plan::{self, HostLinks, snapshot_quality};
 use crate::records::fallback::FallbackRequest;
 use crate::records::matched::Matched;
 use crate::records::rejected::Reason;
-use crate::records::stored::load;
+use crate::records::stored::load_in_part;
 use crate::records::survey::{Finding, Surveyed, Unmatched, survey};
 use crate::refusal::Refusal;
 use crate::store::Store;
@@ -65,7 +65,7 @@ pub enum LinkFault {
 /// stopped with kubelet.
 pub(crate) fn lost_pods(store: &Store) -> Result<LostPods, Refusal> {
     let selection = Selection::everything();
-    let stored = load(store, &selection)?;
+    let stored = load_in_part(store, &selection)?;
     let inventory = Inventory::open(&selection)?;
     let running = inventory.pods.len();
     let mut surveyed = survey(inventory, stored, &selection, store, FallbackRequest::ALL)?;
@@ -80,7 +80,7 @@ impl PodNetworks {
         let mut lost = Vec::new();
         let Surveyed { host, matched, .. } = surveyed;
         for compared in visit(matched, |one| one.has_lost(host)) {
-            let compared = compared.unwrap_or_else(|error| Err(cannot_observe("netns", &error)));
+            let compared = compared.unwrap_or_else(|error| Err(unread("netns", &error)));
             lost.push(compared.map_err(|problem| problems.push(problem)).ok());
         }
         let both = surveyed.matched.iter().zip(&lost);
@@ -126,8 +126,14 @@ impl Matched {
             let links = one.pod.observe_links_inside(host)?;
             one.complete_inside(links, Needs::default())
         };
-        let now =
-            observe(self).map_err(|error| cannot_observe("netns", &error).of(&self.info.id))?;
+        let unread = |error: &Error, id: &PodId| unread("netns", error).of(id);
+        let now = match observe(self) {
+            Err(error @ Error::TooMany(_)) => {
+                let lost = self.lost_claims(host).ok().flatten();
+                return lost.map_or_else(|| Err(unread(&error, &self.info.id)), |_| Ok(true));
+            }
+            now => now.map_err(|error| unread(&error, &self.info.id))?,
+        };
         let (wanted, _) = self.wanted(&now, &HostLinks::default(), &[]);
         let lost = snapshot_quality::loss(&wanted, &now);
         Ok(lost.or_else(|| self.lost_uplink(&host.state)).is_some())

@@ -16,7 +16,7 @@ use crate::model::problem::WindowCause;
 use crate::model::{Code, NodeIdentity, NodeState, Problem, Window};
 use crate::records::fallback::FallbackRequest;
 use crate::records::matched::{Matched, RecordOrigin};
-use crate::records::stored::load;
+use crate::records::stored::load_in_part;
 use crate::records::survey::{Finding, Surveyed, survey};
 use crate::refusal::Refusal;
 use crate::runtime;
@@ -82,7 +82,7 @@ pub enum StatusPart {
 pub(crate) fn run(runtimes: &runtime::RuntimeConfig, context: &Context) -> Result<Status, Refusal> {
     let store = &context.store;
     let selection = Selection::everything();
-    let stored = load(store, &selection)?;
+    let stored = load_in_part(store, &selection)?;
     let mut inventory = Inventory::open(&selection)?;
     let mut status = Status {
         node: inventory.node.clone(),

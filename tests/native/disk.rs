@@ -42,7 +42,7 @@ fn on_a_full_disk_a_snapshot_reports_the_file_and_all_old_files_stay_complete() 
 }
 
 #[test]
-fn a_checkpoint_that_is_too_large_to_be_read_is_not_written() {
+fn of_very_many_routes_the_widest_are_recorded_and_the_others_are_named() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     let before = pods[1].capture();
@@ -50,23 +50,23 @@ fn a_checkpoint_that_is_too_large_to_be_read_is_not_written() {
         let [_, a, b, c] = n.to_be_bytes();
         format!("route add {}.{b}.{c}.0/24 dev eth0\n", 20 + a)
     };
-    let routes = (0..120_000).map(route);
+    let routes = (0..121_000).map(route);
     let batch = node.temp().join("batch");
     fs::write(&batch, routes.collect::<String>()).expect("a file");
     pods[0].ip(&format!("-batch {}", batch.display()));
+    pods[0].ip("route add 172.16.0.0/12 dev eth0");
     node.netfix("snapshot")
         .exits(5)
-        .errors(&[("unwritable", pods[0].name())])
-        .names(
-            "unwritable",
-            pods[0].name(),
-            &["MiB, and netfix reads at most 16 MiB"],
-        );
+        .errors(&[("pod-budget", pods[0].name())])
+        .names("pod-budget", pods[0].name(), &["120000 routes"]);
     node.assert_all_loads();
     node.lose_and_reload();
     node.netfix("restore --nic-wait 10s")
         .exits(5)
-        .errors(&[("checkpoint-missing", pods[0].name())]);
+        .errors(&[("unsupported", pods[0].name())]);
+    let routes = pods[0].ip("route show proto boot");
+    assert_eq!(routes.lines().count(), 120_000);
+    assert!(routes.contains("172.16.0.0/12"));
     pods[1].assert_same_as(&before);
 }
 

@@ -96,18 +96,74 @@ fn a_pod_beyond_its_budget_is_restored_after_the_others_and_reported() {
     node.netfix("diff").exits(0);
 }
 
-#[test]
-fn a_pod_beyond_its_budget_is_not_probed_and_is_named() {
-    let node = Node::new();
-    let (large, _plain) = (pod_with_routes(&node, 60_000), node.pod("plain").simple());
-    node.snapshot();
-    let mut verify = node.netfix_command(&["timeout", "20"], "verify -o json");
-    let verify = Run::of(&mut verify).exits(0).errors(&[]);
-    assert_eq!(verify.pod(&large)["gateways"][0]["reachable"], true);
-    let words = "upgrade -o json --yes --foreground --no-pause --no-rehearsal --watch 0s";
+/// A window whose COMMAND does nothing.
+fn window(node: &Node) -> Run {
+    let words = "upgrade -o json --yes --foreground --no-pause --watch 0s";
     let mut upgrade = node.netfix_command(&["timeout", "120"], words);
-    let run = Run::of(upgrade.args(["--pod-budget", "1ms", "--", "true"]));
-    let _ = run.names("gateway-unknown", large.name(), &["could not be probed"]);
+    Run::of(upgrade.args(["--", "true"])).exits(0).errors(&[])
+}
+
+#[test]
+fn a_pod_with_more_routes_than_are_read_is_named_stops_no_window_and_comes_back() {
+    let node = Node::new();
+    let (large, plain) = (pod_with_routes(&node, 20_000), node.pod("plain").simple());
+    let before = large.capture();
+    // Without a record it is read whole.
+    let first = window(&node);
+    assert_eq!(first.pod(&plain)["state"], "in-sync");
+    node.netfix("check")
+        .exits(1)
+        .names("pod-budget", large.name(), &["5000"]);
+    let verify = node.netfix_json("verify").exits(5);
+    let verify = verify
+        .errors(&[])
+        .names("gateway-unknown", large.name(), &["5000"]);
+    assert_eq!(verify.pod(&large)["state"], "unknown");
+    assert_eq!(verify.pod(&large)["gateways"][0]["reachable"], true);
+    assert_eq!(verify.pod(&plain)["state"], "reachable");
+    plain.ip("link set eth0 mtu 1400");
+    let second = window(&node).names("pod-budget", large.name(), &["5000"]);
+    assert_eq!(second.pod(&large)["state"], "unknown");
+    assert_eq!(second.pod(&plain)["state"], "in-sync");
+    let of_plain = plain.capture();
+    node.lose_and_reload();
+    node.netfix("check")
+        .exits(2)
+        .errors(&[("degraded", large.name()), ("degraded", plain.name())]);
+    node.restore();
+    large.assert_same_as(&before);
+    plain.assert_same_as(&of_plain);
+}
+
+#[test]
+fn neither_rules_nor_neighbours_of_a_pod_stop_a_window() {
+    let node = Node::new();
+    let pods = ["rules", "neighbours"].map(|name| node.pod(name).simple());
+    pods[0].ns.batch(&lines(0..6000, |high, low| {
+        format!("rule add from 172.16.{high}.{low} lookup 100")
+    }));
+    pods[1].ns.batch(&lines(0..6000, |high, low| {
+        format!(
+            "neigh add 10.88.{}.{low} lladdr 02:00:00:00:00:01 dev eth0 nud permanent",
+            high + 100
+        )
+    }));
+    let before: Vec<_> = pods.iter().map(Pod::capture).collect();
+    node.snapshot();
+    let check = node.netfix("check").exits(1);
+    for pod in &pods {
+        assert!(
+            check.err.is_empty() && check.out.contains(pod.name()),
+            "{}",
+            check.transcript()
+        );
+    }
+    window(&node);
+    node.lose_and_reload();
+    node.restore();
+    for (pod, before) in pods.iter().zip(&before) {
+        pod.assert_same_as(before);
+    }
 }
 
 #[test]

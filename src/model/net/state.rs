@@ -69,6 +69,61 @@ impl NetState {
         state
     }
 
+    /// The links and addresses alone: what others may claim too.
+    pub(crate) fn links_and_addresses(&self) -> Self {
+        Self {
+            links: self.links.clone(),
+            addresses: self.addresses.clone(),
+            ..Self::default()
+        }
+    }
+
+    /// Whether each link and each address of `then` is here: the very link, up if it was.
+    pub(crate) fn has_claims_of(&self, then: &Self) -> bool {
+        let now = Indexed::new(self);
+        let is_there = |link: &Link| {
+            let now = now.link(&link.name);
+            now.is_some_and(|now| {
+                (now.index, now.mac, now.flags.up) == (link.index, link.mac, link.flags.up)
+            })
+        };
+        let addresses: HashSet<_> = self.addresses.iter().map(Address::key).collect();
+        let mut then_addresses = then.addresses.iter().map(Address::key);
+        then.links.iter().all(is_there) && then_addresses.all(|key| addresses.contains(&key))
+    }
+
+    /// Leaves out what is beyond `most` entries of a table, which a namespace may have any number of: of routes the narrowest.
+    /// Returns how many entries were left out.
+    pub(crate) fn shorten(&mut self, most: usize) -> usize {
+        let widths = self
+            .routes
+            .iter()
+            .map(|route| route.destination().prefix_len());
+        let mut widths: Vec<u8> = widths.collect();
+        widths.sort_unstable();
+        let last = widths.get(most).copied();
+        // As many of the narrowest as there is room for.
+        let wider = widths.iter().filter(|width| Some(**width) < last).count();
+        let mut room = most.saturating_sub(wider);
+        let before = self.routes.len();
+        if let Some(last) = last {
+            self.routes.retain(|route| {
+                let width = route.destination().prefix_len();
+                let fits = width == last && room > 0;
+                room -= usize::from(fits);
+                width < last || fits
+            });
+        }
+        let mut left = before - self.routes.len();
+        left += cut(&mut self.advertised, most) + cut(&mut self.nexthops, most);
+        left += cut(&mut self.rules, most) + cut(&mut self.neighbours, most);
+        if left > 0 {
+            self.unsupported
+                .push(format!("{left} entries of tables, beyond {most} of each"));
+        }
+        left
+    }
+
     /// Whether something is recorded that is set on a NIC, or cannot be restored: it may be attached to a link.
     pub(crate) fn has_nics(&self) -> bool {
         !self.unsupported.is_empty() || self.links.iter().any(|link| link.nic.is_some())
@@ -148,6 +203,13 @@ impl NetState {
             .iter()
             .filter(move |address| address.dev == *dev)
     }
+}
+
+/// Leaves out what is beyond `most`; returns how much.
+fn cut<T>(table: &mut Vec<T>, most: usize) -> usize {
+    let left = table.len().saturating_sub(most);
+    table.truncate(most);
+    left
 }
 
 /// A state with its links, ports and addresses by the names of their links: a pod may have thousands of each.

@@ -14,6 +14,7 @@ sentences! {
         Corrupt { path, reason, effect } => "{path} is damaged: {reason}{effect}" (effect = or_nothing("; ", effect.as_ref())),
         NoSpace { action, path, error, effect } => "{action} {path}: {error}{effect}"
             (effect = or_nothing("; ", effect.as_ref())),
+        TooLarge { path, size, most } => "cannot write {path}: {size} MiB, and netfix reads at most {most} MiB",
         CannotWrite { action, path, error, effect } => "{action} {path}: {error}{effect}"
             (effect = or_nothing("; ", effect.as_ref())),
         CannotRead { action, path, error, effect } => "{action} {path}: {error}{effect}"
@@ -82,6 +83,8 @@ sentences! {
     SnapshotCause {
         Lost { what, generation } => "{what}{held}: netfix keeps the good checkpoint, and `netfix restore` brings it back. If the \
             present state is right, run `netfix snapshot --accept POD`" (held = held(*generation)),
+        TooLong { most, left } => "{left} entries of the pod's tables are not recorded, and a restore does not bring them back: it has \
+            more than {most} routes, rules or neighbours",
         NoRecord { evidence } => "has no interface and no checkpoint, and {evidence}: what it lost is unknown. If it needs none, \
             run `netfix snapshot --accept POD`",
         GivenUp { what, generation: None } => "{what}: given up, the present state is recorded",

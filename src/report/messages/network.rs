@@ -274,6 +274,7 @@ sentences! {
         NoMemory { error } => "could not be probed: {error}. This happens when the neighbour table is full (`sysctl \
             net.ipv4.neigh.default.gc_thresh3`), in whichever namespace. Run `netfix verify` again",
         OverBudget { budget } => "not probed: the pod needs more than {budget} (--pod-budget)" (budget = duration(*budget)),
+        TooManyRoutes { most } => "not all of its gateways are probed: the pod has more than {most} routes or rules",
         CannotProbe { error } => "cannot be probed: {error}",
         InterfaceMissing => "cannot be probed: the interface is missing",
         InterfaceDown => "cannot be probed: the interface is down",

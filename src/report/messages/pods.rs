@@ -10,6 +10,8 @@ sentences! {
         SelectorUnreadable { error } => "cannot read this path: {error}",
         NoSuchPod => "no running network namespace matches the selectors",
         CannotObserve { error } => "{error}",
+        TooMany { most } => "not compared with its checkpoint: a table of this namespace has more than {most} entries. \
+            `netfix snapshot` and `netfix plan` read all of them",
         NetnsHidden => "the kernel does not reveal the namespace of this process: a pod may be missing here",
         Unseen { namespaces } => "{namespaces} to which a link of the host was moved cannot be found: an open descriptor or a socket alone \
             holds it. Links inside are neither recorded nor restored" (namespaces = count(*namespaces, "namespace")),

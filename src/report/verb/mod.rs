@@ -57,7 +57,7 @@ macro_rules! states {
 
 states! {
     SnapshotState { Saved Unchanged Degraded Empty NoCheckpoint Failed }
-    RestoreState { InSync Restored Partial Failed NoCheckpoint }
+    RestoreState { InSync Restored Partial Failed NoCheckpoint Unknown }
     Reachability { NoGateway Reachable Unknown Unreachable NoCheckpoint Failed }
     CheckState { InSync Stale Drifted Degraded New NoCheckpoint Failed }
 }

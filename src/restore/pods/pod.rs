@@ -4,8 +4,8 @@ use std::collections::{BTreeSet, HashSet};
 use std::time::{Duration, Instant};
 use std::{mem, slice};
 
-use crate::inventory::cannot_observe;
 use crate::inventory::observe::{Host, Pod};
+use crate::inventory::unread;
 use crate::journal;
 use crate::kernel::Error;
 use crate::model::net::link::sysctl::SysctlKey;
@@ -91,7 +91,8 @@ impl PodJob {
         }
     }
 
-    fn new(matched: Matched) -> Self {
+    fn new(mut matched: Matched) -> Self {
+        matched.pod.read_all(true);
         Self {
             size: size(&matched),
             matched,
@@ -222,10 +223,7 @@ impl PodJob {
     /// It cannot be worked on, unless the error is that its time is used up.
     pub(in crate::restore) fn give_up(&mut self, error: &Error) {
         if !matches!(error, Error::Late) {
-            self.break_off(cannot_observe(
-                &self.matched.checkpoint.netns.to_string(),
-                error,
-            ));
+            self.break_off(unread(&self.matched.checkpoint.netns.to_string(), error));
         }
     }
 
@@ -340,6 +338,7 @@ impl PodJob {
             removal: _,
             is_logged: _,
         } = self;
+        let is_unread = matches!(&state, PodState::Broken(problem, _) if !problem.is_error());
         let (mut problems, view) = match state {
             PodState::Waiting | PodState::Late => (Vec::new(), None),
             PodState::Working(view) | PodState::Done(view) => {
@@ -355,7 +354,7 @@ impl PodJob {
         problems.extend(postponed.map(|budget| RestoreCause::Postponed { budget }.info("")));
         let pod = RestoredPod {
             pod: matched.summary(),
-            state: RestoreState::of(!done.is_empty(), is_complete),
+            state: RestoreState::of(!done.is_empty(), is_complete).unless(is_unread),
             before: Some(before.unwrap_or_default()),
             after: view.map(|view| link_names(&view.state)),
             done,

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use crate::inventory::observe::Host;
+use crate::kernel::state::Needs;
 use crate::kernel::{Error, state};
 use crate::model::net::link::sysctl::Sysctls;
 use crate::model::problem::PlanCause;
@@ -10,6 +11,7 @@ use crate::model::{Address, Claim, ConflictProbe, Indexed, NetState, Parent};
 use crate::plan::{HostLinks, Step};
 use crate::restore::apply::{self, Applied};
 use crate::restore::conflict::targets;
+use crate::restore::facts::Limits;
 use crate::restore::permit::Permit;
 use crate::restore::pods::pod::{PodJob, PodState, View, is_from_host, link_names};
 
@@ -46,6 +48,31 @@ pub(in crate::restore) fn survey(
         }
     }
     Ok(())
+}
+
+/// Ends the work on a pod that has the links and addresses of its large record, and a table that is not read whole.
+pub(in crate::restore) fn spare(
+    pod: &mut PodJob,
+    host: &Host,
+    limits: Limits,
+) -> Result<(), Error> {
+    if limits.reads_long || pod.before.is_some() || pod.matched.whole.is_none() {
+        return Ok(());
+    }
+    let now = pod.matched.pod.read(host, |socket, view| {
+        state::links_and_addresses(socket, Some(view))
+    })?;
+    if !now.has_claims_of(&pod.matched.claims()) {
+        return Ok(());
+    }
+    let links = link_names(&now);
+    pod.matched.pod.read_all(false);
+    let read = state::complete(pod.matched.pod.socket()?, now, Needs::TABLES);
+    pod.matched.pod.read_all(true);
+    if matches!(read, Err(Error::TooMany(_))) {
+        pod.before = Some(links);
+    }
+    read.map(drop)
 }
 
 /// Observes what is not known, carries out what is missing, and observes the result.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::check::{self, Check};
 use crate::context::Context;
 use crate::inventory::Inventory;
-use crate::inventory::look::Look;
+use crate::inventory::look::{Look, LookDepth};
 use crate::model::problem::{AlreadyLost, Cause, WindowCause};
 use crate::model::{Code, Problem, Rehearsal};
 use crate::progress::Listener;
@@ -92,7 +92,13 @@ fn observe(
     let mut last = None;
     let look = |progress: &mut dyn Listener| {
         *looks += 1;
-        let mut look = Look::take(check.selection, check.runtimes, store, progress)?;
+        let mut look = Look::take(
+            check.selection,
+            check.runtimes,
+            store,
+            LookDepth::Recorded,
+            progress,
+        )?;
         look.keep();
         let copy = look.inventory.closed_copy();
         last = Some(look);
@@ -148,7 +154,7 @@ impl Bearing {
                 _,
             ) => Self::Final,
             (Code::Degraded, _) => Self::Lost,
-            (Code::SriovOperator, _) => Self::Note,
+            (Code::SriovOperator | Code::PodBudget, _) => Self::Note,
             // The snapshot knows which pods without an interface should have one.
             (
                 Code::CheckpointMissing
@@ -171,6 +177,8 @@ impl Bearing {
         match (problem.code(), &*problem.cause) {
             (_, Cause::Conflict(cause)) if cause.is_claim() => Self::Claim,
             (Code::NoSpace | Code::Unwritable, _) => Self::Final,
+            // With the size of its tables a pod could prevent every window.
+            (Code::PodBudget, _) => Self::Note,
             (Code::Degraded, _) => Self::Lost,
             (Code::CheckpointMissing, _) if problem.pod.is_some() => Self::Lost,
             _ => Self::Object,

@@ -129,6 +129,7 @@ impl PodNetwork {
             awaits_carrier: true,
             manager_grace: request.manager_grace,
             settle: Duration::ZERO,
+            reads_long: false,
             pod_budget: request.pod_budget,
             conflict_probe: request.conflict_probe,
             probe_rate: request.probe_rate,

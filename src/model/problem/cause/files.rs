@@ -12,6 +12,7 @@ causes! {
     StoreCause {
         Corrupt { path: String, reason: String, effect: Option<StoreEffect> } => CheckpointCorrupt,
         NoSpace { action: String, path: String, error: String, effect: Option<StoreEffect> } => NoSpace,
+        TooLarge { path: String, size: u64, most: u64 } => PodBudget,
         CannotWrite { action: String, path: String, error: String, effect: Option<StoreEffect> } => Unwritable,
         CannotRead { action: String, path: String, error: String, effect: Option<StoreEffect> } => Unreadable,
         Locked { path: String, holder: String, waited: Duration } => LockHeld,
@@ -39,6 +40,7 @@ causes! {
     SnapshotCause {
         Lost { what: LossCause, generation: Option<u64> } => Degraded,
         LinkVanished { link: String } => Unreadable,
+        TooLong { most: usize, left: usize } => PodBudget,
         NoRecord { evidence: Evidence } => CheckpointMissing,
         GivenUp { what: LossCause, generation: Option<u64> } => Degraded,
         BareGivenUp => CheckpointMissing,

@@ -211,6 +211,7 @@ causes! {
         PermanentNeighbour => GatewayUnknown,
         NoMemory { error: String } => GatewayUnknown,
         OverBudget { budget: Duration } => GatewayUnknown,
+        TooManyRoutes { most: usize } => GatewayUnknown,
         CannotProbe { error: String } => GatewayUnreachable,
         InterfaceMissing => GatewayUnreachable,
         InterfaceDown => GatewayUnreachable,

@@ -10,6 +10,7 @@ causes! {
         SelectorUnreadable { error: String } => NotFound,
         NoSuchPod => NotFound,
         CannotObserve { error: String } => Unreadable,
+        TooMany { most: usize } => PodBudget,
         NetnsHidden => Unreadable,
         Unseen { namespaces: usize } => Unreadable,
         MountsUnread { more: usize } => Unreadable,
