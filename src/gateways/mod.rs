@@ -28,12 +28,11 @@ use crate::inventory::{Inventory, cannot_observe, private};
 use crate::kernel::Error;
 use crate::kernel::state::{self, Reach};
 use crate::matching::Selection;
-use crate::model::net::stack;
 use crate::model::pod::empty::needs_none;
 use crate::model::problem::{GatewayCause, MatchingCause};
 use crate::model::{
-    IfName, NetState, NodeIdentity, NodeState, PodId, PodSummary, Problem, StackLink, TargetAnswer,
-    interfaces,
+    IfName, LinkGraph, NetState, NodeIdentity, NodeState, PodId, PodSummary, Problem, StackLink,
+    TargetAnswer, interfaces,
 };
 use crate::progress::{Listener, Progress, Stage};
 use crate::records::contest::CNI_CACHE;
@@ -225,6 +224,7 @@ fn survey(
         .into_iter()
         .unzip();
     let bare: Vec<bool> = states.iter().map(is_bare).collect();
+    let graph = LinkGraph::new(&inventory.host.state.links);
     let witnesses = Witnesses {
         answer: inventory.answer.as_ref(),
         cni_cache: Path::new(CNI_CACHE),
@@ -244,7 +244,7 @@ fn survey(
             Ok(Reach { state, router }) => {
                 verified.pod.interfaces = interfaces(&state);
                 let then_state = then.map(|extension| &extension.state);
-                survey.stands_on([&*stack::under(&state, &inventory.host.state)]);
+                survey.stands_on([&*graph.under(&state.links)]);
                 survey.add_gateways(at, (&state, then_state), router, budget);
                 verified.observed = state;
                 let known = node.and_then(|node| node.empty(&pod.identity));

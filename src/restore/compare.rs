@@ -6,7 +6,7 @@ use crate::inventory::sockets::Suspects;
 use crate::inventory::visit::visit;
 use crate::kernel::state;
 use crate::matching::at_risk::PodDrivers;
-use crate::model::{Code, Problem};
+use crate::model::{Code, LinkGraph, Problem};
 use crate::plan::link::ipv6;
 use crate::plan::{self, HostLinks, Plan, PodVerdict, snapshot_quality};
 use crate::records::matched::Matched;
@@ -86,8 +86,9 @@ pub(crate) fn compare(surveyed: &mut Surveyed, depth: Depth) -> Result<Compariso
     let observed = baseline.observed(&host.state, Some(&new_link));
     let (mut host_plan, links) = plan::host(&baseline.state, observed, &baseline.devices);
     host_plan.problems.extend(not_selected(host, baseline));
+    let graph = LinkGraph::new(&host.state.links);
     let compare = |matched: &mut Matched| {
-        let compared = matched.compare(host, &links, depth);
+        let compared = matched.compare((host, &graph), &links, depth);
         compared.unwrap_or_else(Compared::unknown)
     };
     let pods = if matched.iter().all(|one| one.pod.is_seen()) {
@@ -112,7 +113,7 @@ impl Matched {
     /// Compares from inside the pod's namespace.
     fn compare(
         &mut self,
-        host: &Host,
+        (host, graph): (&Host, &LinkGraph<'_>),
         links: &HostLinks,
         depth: Depth,
     ) -> Result<Compared, Problem> {
@@ -135,7 +136,7 @@ impl Matched {
             verdict: PodVerdict::new(&wanted, &state, &plan).with(self.lost_uplink(&host.state)),
             plan,
             unsupported: snapshot_quality::unsupported_in_pod(&state),
-            drivers: PodDrivers::of(&state, &host.state),
+            drivers: PodDrivers::of(&state, graph),
             sockets: Some(sockets),
         })
     }

@@ -14,8 +14,9 @@ use crate::inventory::{Inventory, cannot_observe, nics};
 use crate::kernel::dump;
 use crate::matching::Selection;
 use crate::matching::claims::{Claimant, contests};
-use crate::model::net::stack;
-use crate::model::{Bytes, Hardware, IfName, Mac, NetState, NodeIdentity, Problem};
+use crate::model::{
+    Bytes, Hardware, IfName, LinkGraph, Mac, NetState, NodeIdentity, Problem, stack,
+};
 use crate::plan::snapshot_quality::{host_loss, loss, unsupported_and_lost, uplink_loss};
 use crate::records::contest;
 use crate::records::contest::CNI_CACHE;
@@ -106,11 +107,12 @@ fn find_sockets(
     node: &NodeIdentity,
 ) -> (NetState, Vec<Problem>) {
     let mut host_now = host.state.clone();
+    let graph = LinkGraph::new(&host.state.links);
     let mut devices = BTreeSet::new();
     let (mut suspects, mut states) = (Vec::new(), Vec::new());
     for (pod, observed) in pods.iter().zip(observed) {
         let Ok((state, _)) = observed else { continue };
-        let under = stack::under(state, &host.state);
+        let under = graph.under(&state.links);
         devices.extend(stack::devices(&under).cloned());
         let good = archive.good(node, &pod.identity, &pod.info);
         let gone = good.map(|good| good.own.state.sockets_lost(state));

@@ -12,10 +12,10 @@ use crate::inventory::{Inventory, nics};
 use crate::kernel::{self, attached::connections::translated_to};
 use crate::kubelet::unit;
 use crate::matching::at_risk::{self, PodDrivers};
-use crate::model::net::stack;
 use crate::model::problem::{SocketCause, WindowCause};
 use crate::model::{
-    IfName, Link, Nic, NodeIdentity, PodId, PodSummary, Problem, Rehearsal, Window, interfaces,
+    IfName, Link, LinkGraph, Nic, NodeIdentity, PodId, PodSummary, Problem, Rehearsal, Window,
+    interfaces, stack,
 };
 use crate::refusal::Refusal;
 use crate::upgrade::baseline;
@@ -123,20 +123,21 @@ fn seen(
 ) -> Preview {
     let host = &inventory.host;
     let states = observe_pods(&mut inventory.pods, host);
+    let graph = LinkGraph::new(&host.state.links);
     let (mut pods, mut devices) = (Vec::new(), BTreeSet::<IfName>::new());
     let (mut suspects, mut drivers, mut addresses) = (Vec::new(), Vec::new(), BTreeMap::new());
     let mut problems = std::mem::take(&mut inventory.problems);
     for (pod, state) in inventory.pods.iter().zip(states) {
         match state {
             Ok(state) if !is_left_out(&pod.info.id) => {
-                let under = stack::under(&state, &host.state);
+                let under = graph.under(&state.links);
                 if under.is_empty() && !state.links.iter().any(Link::is_lost_with_host) {
                     continue;
                 }
                 devices.extend(stack::devices(&under).cloned());
-                drivers.push(PodDrivers::new(&state, &under, &host.state));
+                drivers.push(PodDrivers::new(&state, &under, &graph));
                 suspects.push(Suspects::of_pod(pod, state.sockets_at_risk(), Vec::new()));
-                let of_pod = state.addresses_above(Link::is_lost_with_host);
+                let of_pod = state.addresses_on(&LinkGraph::new(&state.links).lost_with_host());
                 addresses.insert(pod.info.id.clone(), of_pod);
                 pods.push(PodSummary {
                     interfaces: interfaces(&state),
@@ -156,12 +157,12 @@ fn seen(
     let found = sockets::find(&suspects).into_iter();
     problems.extend(found.flat_map(|one| one.problems));
     // The check has found devices that do not exist.
-    let reloaded = at_risk::reloaded(&drivers, &request.devices, &host.state).unwrap_or_default();
-    let lost = &at_risk::devices(&reloaded, &host.state) | &devices;
-    let of_host = host.state.addresses_above(|link| lost.contains(&link.name));
+    let reloaded = at_risk::reloaded(&drivers, &request.devices, &graph).unwrap_or_default();
+    let lost = &at_risk::devices(&reloaded, &graph) | &devices;
+    let of_host = host.state.addresses_on(&graph.lost_with(&lost));
     problems.extend(translated(&of_host, &mut inventory.pods, &addresses));
     let lost = lost.into_iter();
-    let lost = lost.map(|device| DeviceLoss::of(device, &host.state));
+    let lost = lost.map(|device| DeviceLoss::of(device, &host.state, &graph));
     let lost = lost.collect();
     pods.sort_by(|a: &PodSummary, b| a.info.id.cmp(&b.info.id));
     Preview {

@@ -7,13 +7,12 @@ use crate::inventory::Inventory;
 use crate::inventory::pods::observe_pods;
 use crate::matching::Selection;
 use crate::matching::at_risk::{self, PodDrivers};
-use crate::model::net::stack;
 use crate::model::problem::WindowCause;
 use crate::model::text::join;
 use crate::model::window::WindowPod;
 use crate::model::{
-    IfName, Interface, Loss, NetState, NetnsIdentity, NodeIdentity, PodInfo, Problem, StackLink,
-    State, Window, interfaces,
+    IfName, Interface, LinkGraph, Loss, NetState, NetnsIdentity, NodeIdentity, PodInfo, Problem,
+    StackLink, State, Window, interfaces, stack,
 };
 use crate::plan::snapshot_quality;
 use crate::records::stored::{Stored, load};
@@ -62,9 +61,10 @@ impl Unselected {
         all.pods.retain(|pod| !is_selected(&pod.identity));
         let host = &all.host.state;
         let states = observe_pods(&mut selected.pods, &selected.host);
+        let graph = LinkGraph::new(&host.links);
         let own = states.iter().flatten();
-        let own: Vec<_> = own.map(|state| PodDrivers::of(state, host)).collect();
-        let reloaded = at_risk::reloaded(&own, &request.devices, host)?;
+        let own: Vec<_> = own.map(|state| PodDrivers::of(state, &graph)).collect();
+        let reloaded = at_risk::reloaded(&own, &request.devices, &graph)?;
         let states = observe_pods(&mut all.pods, &all.host);
         let mut found = Self::default();
         for (pod, state) in all.pods.iter().zip(states) {
@@ -78,8 +78,8 @@ impl Unselected {
                 continue;
             };
             let (good, stack) = good(&stored, &all.node, &pod.identity, &pod.info, (&state, host))
-                .unwrap_or_else(|| (state.clone(), stack::under(&state, host)));
-            if PodDrivers::new(&good, &stack, host).may_be_of(&reloaded) {
+                .unwrap_or_else(|| (state.clone(), graph.under(&state.links)));
+            if PodDrivers::new(&good, &stack, &graph).may_be_of(&reloaded) {
                 found.devices.extend(stack::devices(&stack).cloned());
                 found.pods.push(UnselectedPod {
                     info: pod.info.clone(),

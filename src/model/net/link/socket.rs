@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Bytes, IfName, IpFamily, Link, LinkKind, NetState, Parent};
+use crate::model::{Bytes, IfName, IpFamily, LinkGraph, LinkKind, NetState};
 
 /// So many of a kind are recorded of a namespace: its tenant may make any number.
 const MOST: usize = 128;
@@ -71,46 +71,31 @@ pub struct Program {
 impl NetState {
     /// What programs of a pod have on links that are lost with the host's, or with a device in the pod.
     pub(crate) fn sockets_at_risk(&self) -> Vec<LinkSocket> {
-        self.sockets_above(Link::is_lost_with_host)
+        self.sockets_on(&LinkGraph::new(&self.links).lost_with_host())
     }
 
     /// What programs of the host have on devices and on the links on them; `devices` are those under the pods.
     pub(crate) fn host_sockets_at_risk(&self, devices: &BTreeSet<IfName>) -> Vec<LinkSocket> {
-        self.sockets_above(|link| link.kind == LinkKind::Physical || devices.contains(&link.name))
+        let physical = self
+            .links
+            .iter()
+            .filter(|link| link.kind == LinkKind::Physical);
+        let devices = physical.map(|link| &link.name).chain(devices);
+        self.sockets_on(&LinkGraph::new(&self.links).lost_with(devices))
     }
 
-    fn sockets_above(&self, is_base: impl Fn(&Link) -> bool) -> Vec<LinkSocket> {
-        let lost = self.names_above(is_base);
+    fn sockets_on(&self, lost: &BTreeSet<IfName>) -> Vec<LinkSocket> {
         let taps = self.taps(false);
         let all = self.sockets.iter().cloned().chain(taps);
         all.filter(|socket| socket.dev.as_ref().is_some_and(|dev| lost.contains(dev)))
             .collect()
     }
 
-    /// The addresses that these links and those on them have.
-    pub(crate) fn addresses_above(&self, is_base: impl Fn(&Link) -> bool) -> BTreeSet<IpAddr> {
-        let lost = self.names_above(is_base);
+    /// The addresses that these links have.
+    pub(crate) fn addresses_on(&self, lost: &BTreeSet<IfName>) -> BTreeSet<IpAddr> {
         let addresses = self.addresses.iter();
         let addresses = addresses.filter(|one| lost.contains(&one.dev));
         addresses.map(|one| one.local).collect()
-    }
-
-    /// The names of these links and of those on them.
-    fn names_above(&self, is_base: impl Fn(&Link) -> bool) -> BTreeSet<&IfName> {
-        let mut lost: BTreeSet<&IfName> = BTreeSet::new();
-        // Every pass finds the links on those of the pass before.
-        let mut known = None;
-        while known != Some(lost.len()) {
-            known = Some(lost.len());
-            let next = self.links.iter().filter(|link| {
-                let parent = link.parent.as_ref();
-                let is_above = parent
-                    .is_some_and(|one| matches!(one, Parent::Own(name) if lost.contains(name)));
-                is_above || is_base(link)
-            });
-            lost = next.map(|link| &link.name).collect();
-        }
-        lost
     }
 
     /// Whether programs have something on its links, or may have.
