@@ -14,7 +14,7 @@ use crate::model::{
     Parent, Route, StackLink, stack,
 };
 
-/// What a pod has lost since its good record.
+/// What a namespace has lost since its good record.
 #[must_use]
 pub fn loss(good: &NetState, now: &NetState) -> Option<Loss> {
     let both = Since::new(good, now);
@@ -34,6 +34,17 @@ pub fn loss(good: &NetState, now: &NetState) -> Option<Loss> {
     let replaced = good.links_but_loopback().find(is_another);
     let replaced = replaced.filter(|_| !matches!(loss.what, LossCause::LinkGone));
     Some(replaced.map_or(loss, |link| Loss::new(link, LossCause::LinkReplaced)))
+}
+
+/// What a pod has lost since its good record, inside it or of the host's links under it, the `stack` of that record.
+#[must_use]
+pub fn pod_loss(
+    good: &NetState,
+    stack: &[StackLink],
+    now: &NetState,
+    host: &NetState,
+) -> Option<Loss> {
+    loss(good, now).or_else(|| uplink_loss(good, stack, host))
 }
 
 /// What a pod has lost of the host's links under it, the `stack` of its good record: a bridge that its packets pass has no uplink any

@@ -12,7 +12,7 @@ use crate::model::{
 };
 use crate::plan::link::port;
 pub(crate) use crate::plan::loss::remade;
-pub use crate::plan::loss::{host_loss, loss, missing_nic, uplink_loss};
+pub use crate::plan::loss::{host_loss, loss, missing_nic, pod_loss, uplink_loss};
 
 /// What a driver reload would take from a pod and netfix could not restore.
 #[must_use]

@@ -133,7 +133,7 @@ impl Matched {
         let (at_risk, gone) = (state.sockets_at_risk(), wanted.sockets_lost(&state));
         let sockets = Suspects::of_pod(&self.pod, at_risk, gone);
         Ok(Compared {
-            verdict: PodVerdict::new(&wanted, &state, &plan).with(self.lost_uplink(&host.state)),
+            verdict: PodVerdict::new(self.loss(&wanted, &state, &host.state), &plan),
             plan,
             unsupported: snapshot_quality::unsupported_in_pod(&state),
             drivers: PodDrivers::of(&state, graph),

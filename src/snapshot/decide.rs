@@ -17,7 +17,7 @@ use crate::model::{
     Bytes, Checkpoint, LinkGraph, Loss, LossCause, NetState, NetnsIdentity, PodId, PodInfo,
     PodSummary, Problem, interfaces,
 };
-use crate::plan::snapshot_quality::{self, less_restorable, uplink_loss};
+use crate::plan::snapshot_quality::{self, less_restorable};
 
 /// Decides what a snapshot changes.
 pub(crate) fn decide(now: Observation, stored: &Archive) -> Changes {
@@ -206,8 +206,7 @@ impl<'a> Decider<'a> {
             return Some(Loss { link, what });
         }
         let Extension { state, stack, .. } = own?;
-        let uplink = || uplink_loss(state, stack, &self.moment.host);
-        snapshot_quality::loss(state, now).or_else(uplink)
+        snapshot_quality::pod_loss(state, stack, now, &self.moment.host)
     }
 
     /// Why a namespace without an interface and without a record should have both.

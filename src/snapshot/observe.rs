@@ -17,7 +17,7 @@ use crate::matching::claims::{Claimant, contests};
 use crate::model::{
     Bytes, Hardware, IfName, LinkGraph, Mac, NetState, NodeIdentity, Problem, stack,
 };
-use crate::plan::snapshot_quality::{host_loss, loss, unsupported_and_lost, uplink_loss};
+use crate::plan::snapshot_quality::{host_loss, pod_loss, unsupported_and_lost};
 use crate::records::contest;
 use crate::records::contest::CNI_CACHE;
 use crate::records::evidence::Witnesses;
@@ -191,9 +191,7 @@ fn needs_past(
         match (good, observed) {
             (None, _) => true,
             (Some(good), Ok((state, torn))) => {
-                torn.is_some()
-                    || loss(&good.own.state, state).is_some()
-                    || uplink_loss(&good.own.state, &good.own.stack, host).is_some()
+                torn.is_some() || pod_loss(&good.own.state, &good.own.stack, state, host).is_some()
             }
             (Some(_), Err(_)) => false,
         }

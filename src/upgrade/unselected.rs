@@ -11,10 +11,10 @@ use crate::model::problem::WindowCause;
 use crate::model::text::join;
 use crate::model::window::WindowPod;
 use crate::model::{
-    IfName, Interface, LinkGraph, Loss, NetState, NetnsIdentity, NodeIdentity, PodInfo, Problem,
+    IfName, Interface, LinkGraph, NetState, NetnsIdentity, NodeIdentity, PodInfo, Problem,
     StackLink, State, Window, interfaces, stack,
 };
-use crate::plan::snapshot_quality;
+use crate::plan::snapshot_quality::pod_loss;
 use crate::records::stored::{Stored, load};
 use crate::refusal::Refusal;
 use crate::store::Store;
@@ -147,7 +147,7 @@ impl Unselected {
                 None if pod.state == Some(State::Degraded) => State::Degraded,
                 None => State::Gone,
                 Some((_, Err(_))) => State::Unknown,
-                Some((_, Ok(state))) => match loss(good, under, state, &now.host.state) {
+                Some((_, Ok(state))) => match pod_loss(good, under, state, &now.host.state) {
                     Some(_) => State::Degraded,
                     None => State::InSync,
                 },
@@ -178,12 +178,6 @@ fn good(
     let extensions = extensions.filter_map(|(_, checkpoint)| checkpoint.netfix.as_ref());
     let own = extensions.filter(|one| one.is_about(node, identity, info));
     let newest = own.max_by_key(|one| one.rank())?;
-    loss(&newest.state, &newest.stack, now, host)?;
+    pod_loss(&newest.state, &newest.stack, now, host)?;
     Some((newest.state.clone(), newest.stack.clone()))
-}
-
-/// What a pod has lost, or lost of the host's links under it.
-fn loss(good: &NetState, under: &[StackLink], now: &NetState, host: &NetState) -> Option<Loss> {
-    let lost = snapshot_quality::loss(good, now);
-    lost.or_else(|| snapshot_quality::uplink_loss(good, under, host))
 }

@@ -13,7 +13,7 @@ use crate::kernel::state::Needs;
 use crate::matching::Selection;
 use crate::model::next::LostPods;
 use crate::model::{IfName, NetState, PodInfo, Problem, StackLink};
-use crate::plan::{self, HostLinks, snapshot_quality};
+use crate::plan::{self, HostLinks};
 use crate::records::fallback::FallbackRequest;
 use crate::records::matched::Matched;
 use crate::records::rejected::Reason;
@@ -129,8 +129,7 @@ impl Matched {
         let now =
             observe(self).map_err(|error| cannot_observe("netns", &error).of(&self.info.id))?;
         let (wanted, _) = self.wanted(&now, &HostLinks::default(), &[]);
-        let lost = snapshot_quality::loss(&wanted, &now);
-        Ok(lost.or_else(|| self.lost_uplink(&host.state)).is_some())
+        Ok(self.loss(&wanted, &now, &host.state).is_some())
     }
 }
 
