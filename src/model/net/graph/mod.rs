@@ -216,7 +216,7 @@ mod tests {
         }
     }
 
-    fn names(all: BTreeSet<IfName>) -> Vec<String> {
+    fn names(all: &BTreeSet<IfName>) -> Vec<String> {
         all.iter().map(ToString::to_string).collect()
     }
 
@@ -236,10 +236,10 @@ mod tests {
         ];
         let graph = LinkGraph::new(&links);
         let eth0 = [&links[0].name];
-        assert_eq!(names(graph.lost_with(eth0)), ["eth0", "eth1", "mv1"]);
+        assert_eq!(names(&graph.lost_with(eth0)), ["eth0", "eth1", "mv1"]);
         let changed = ["br0", "eth0", "eth1", "gre1", "mv1"];
-        assert_eq!(names(graph.changed_with(eth0)), changed);
-        assert!(names(graph.all_above(eth0)).contains(&"vrf0".to_owned()));
+        assert_eq!(names(&graph.changed_with(eth0)), changed);
+        assert!(names(&graph.all_above(eth0)).contains(&"vrf0".to_owned()));
         assert_eq!(graph.depth(&links[2].name), 2);
     }
 
