@@ -24,11 +24,6 @@ fn main() -> ExitCode {
     if let Command::Host { command } = &cli.command {
         return ExitCode::from(commands::on_host(command));
     }
-    if !cli.global.quiet {
-        for (old, new) in cli.renamed() {
-            report::renamed(&old, &new);
-        }
-    }
     let code = match cli.command.text() {
         Ok(None) => run(&cli),
         Ok(Some(text)) => u8::from(has_failed(io::stdout().write_all(&text))),

@@ -16,7 +16,7 @@ use crate::inventory::{Inventory, functions, nics, no_match};
 use crate::kernel::events::LATE_LINKWATCH;
 use crate::matching::Selection;
 use crate::matching::at_risk::{self, PodDrivers};
-use crate::model::{IfName, PodId, PodInfo, Problem};
+use crate::model::{IfName, LinkGraph, PodId, PodInfo, Problem};
 use crate::plan::{Plan, PodVerdict};
 use crate::progress::{Listener, Progress, Stage};
 use crate::records::fallback::FallbackRequest;
@@ -221,7 +221,7 @@ fn leave_out(
     devices: &[IfName],
     problems: &mut Vec<Problem>,
 ) -> Vec<PodInfo> {
-    let host = &surveyed.host.state;
+    let host = &LinkGraph::new(&surveyed.host.state.links);
     let mut pods = Vec::new();
     for (matched, compared) in surveyed.matched.iter().zip(compared.iter_mut()) {
         match compared.verdict {

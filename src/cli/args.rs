@@ -186,7 +186,7 @@ pub struct VerifyArgs {
     #[command(flatten)]
     pub targets: TargetArgs,
     /// Wait this long for all answers
-    #[arg(long, alias = "timeout", value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
     pub answer_wait: Duration,
 }
 
@@ -202,7 +202,7 @@ pub struct CheckArgs {
     /// Check only the pods on this NIC of the host and on NICs with the same driver; repeatable
     ///
     /// Default: the NICs under the pods.
-    #[arg(long = "nic", alias = "device", value_name = "IFNAME")]
+    #[arg(long = "nic", value_name = "IFNAME")]
     pub nics: Vec<IfName>,
     /// Warn if the last snapshot that confirmed a checkpoint is older than this; netfix-snapshot.timer runs once an hour
     #[arg(long, value_name = "DURATION", default_value = "3h", value_parser = humantime::parse_duration)]

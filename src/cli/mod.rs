@@ -10,7 +10,6 @@ mod guard;
 mod headings;
 mod nic;
 mod pages;
-mod renamed;
 mod restore;
 mod traits;
 mod window;
@@ -164,19 +163,6 @@ impl Cli {
         Self {
             config,
             ..cli.unwrap_or_else(|error| refuse(&error))
-        }
-    }
-
-    /// The options of this process's command line that have a new name, each with that.
-    #[must_use]
-    pub fn renamed(&self) -> Vec<(String, String)> {
-        match &self.command {
-            // The netfix that started this one has told.
-            Command::Upgrade(args) if args.needed => Vec::new(),
-            command => {
-                let words = env::args_os().skip(1);
-                renamed::found(&Self::command(), command.name(), words)
-            }
         }
     }
 }
@@ -380,7 +366,8 @@ pub enum Command {
     #[command(after_help = examples::COMPLETIONS)]
     Completions {
         /// The shell.
-        shell: clap_complete::Shell,
+        #[arg(value_parser = ["bash", "zsh", "fish"])]
+        shell: String,
     },
     /// Print the manual pages (roff)
     ///

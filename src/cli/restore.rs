@@ -125,7 +125,7 @@ pub struct ProbeArgs {
     /// Before adding an address, check that no other machine uses it
     #[arg(long, help_heading = EXPERT, hide_short_help = true, value_enum, value_name = "HOW", default_value_t)]
     pub conflict_probe: ConflictProbe,
-    /// The former name of `--conflict-probe off`.
+    /// `--conflict-probe off`.
     #[arg(long, hide = true, conflicts_with = "conflict_probe")]
     pub no_conflict_probe: bool,
     /// The rate.
@@ -149,7 +149,7 @@ impl ProbeArgs {
 #[derive(Debug, Clone, Copy, Args)]
 pub struct PaceArgs {
     /// Wait this long for the network manager that owns a missing host link to bring it back, then recreate it
-    #[arg(long, alias = "manager-grace", help_heading = EXPERT, hide_short_help = true, value_name = "DURATION",
+    #[arg(long, help_heading = EXPERT, hide_short_help = true, value_name = "DURATION",
         default_value = "5s", value_parser = humantime::parse_duration)]
     pub manager_wait: Duration,
     /// Time budget per pod; a pod that needs more is finished after all others
@@ -182,7 +182,7 @@ pub struct RestoreArgs {
     /// After the restore, watch the links for this long and restore anything that is lost again
     ///
     /// Then netfix checks everything once more.
-    #[arg(long, alias = "settle", value_name = "DURATION", default_value = "0s", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = humantime::parse_duration)]
     pub watch: Duration,
     /// Print the steps and change nothing, like `plan`
     #[arg(long)]

@@ -85,7 +85,7 @@ pub struct UpgradeArgs {
     /// COMMAND reloads only this NIC's driver: ignore pods on other drivers; repeatable
     ///
     /// Pods on this NIC, and on NICs with the same driver, are at risk. Default: the NICs under the pods.
-    #[arg(long = "nic", alias = "device", value_name = "IFNAME")]
+    #[arg(long = "nic", value_name = "IFNAME")]
     pub nics: Vec<IfName>,
     /// What is paused.
     #[command(flatten)]
@@ -103,7 +103,7 @@ pub struct UpgradeArgs {
     #[arg(long, help_heading = TIMEOUTS, value_name = "DURATION", value_parser = at_least_a_second)]
     pub command_timeout: Option<Duration>,
     /// After COMMAND, wait this long for a missing NIC and its carrier
-    #[arg(long, alias = "wait", help_heading = TIMEOUTS, value_name = "DURATION", default_value = "60s",
+    #[arg(long, help_heading = TIMEOUTS, value_name = "DURATION", default_value = "60s",
         value_parser = humantime::parse_duration)]
     pub nic_wait: Duration,
     /// What a restore waits for, and for how long.
@@ -116,11 +116,11 @@ pub struct UpgradeArgs {
     #[command(flatten)]
     pub probe: ProbeArgs,
     /// Wait this long for the answers of the gateways
-    #[arg(long, alias = "timeout", help_heading = EXPERT, hide_short_help = true, value_name = "DURATION",
+    #[arg(long, help_heading = EXPERT, hide_short_help = true, value_name = "DURATION",
         default_value = "5s", value_parser = humantime::parse_duration)]
     pub answer_wait: Duration,
     /// After kubelet has started, watch this long for lost links and rebuilt pods
-    #[arg(long, alias = "settle", help_heading = EXPERT, hide_short_help = true, value_name = "DURATION",
+    #[arg(long, help_heading = EXPERT, hide_short_help = true, value_name = "DURATION",
         default_value = "30s", value_parser = humantime::parse_duration)]
     pub watch: Duration,
     /// Keep this many generations of the checkpoints
@@ -136,7 +136,7 @@ pub struct UpgradeArgs {
     #[arg(long, help_heading = EXPERT, hide_short_help = true)]
     pub foreground: bool,
     /// If a pod is not restored, keep kubelet paused until `netfix resume` or the deadline
-    #[arg(long, alias = "hold", help_heading = EXPERT, hide_short_help = true)]
+    #[arg(long, help_heading = EXPERT, hide_short_help = true)]
     pub keep_paused: bool,
     /// Also restore pods that have already lost their network, instead of refusing
     #[arg(long)]

@@ -26,7 +26,7 @@ impl Command {
         match self {
             Self::Explain { code } => text = explained(code.as_deref()).into_bytes(),
             Self::Schema { command } => text = report::schema(*command).into_bytes(),
-            Self::Completions { shell } => completions(&shell.to_string(), &mut text)?,
+            Self::Completions { shell } => completions(shell, &mut text)?,
             Self::Man { dir: Some(dir), .. } => all_pages(dir, &mut text)?,
             Self::Man { command, .. } => manual(command.as_deref(), &mut text)?,
             _ => return Ok(None),

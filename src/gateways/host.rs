@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use super::question::{Prober, Question, Questions};
-use crate::model::{IfName, LinkKind, NetState, Route};
-use crate::plan::link::diff::closure;
+use crate::model::{IfName, LinkGraph, LinkKind, NetState, Route};
 
 /// Kinds of link with a MAC whose neighbours a program or a controller sets: they do not answer ARP.
 const TUNNELS: [&str; 7] = [
@@ -62,7 +61,7 @@ impl Scope<'_> {
                 .iter()
                 .filter(|link| link.kind == LinkKind::Physical);
             names.extend(devices.map(|link| link.name.clone()));
-            names = closure(names, &recorded.links);
+            names = LinkGraph::new(&recorded.links).changed_with(&names);
         }
         let renamed: Vec<_> = names.iter().map(|name| self.name_now(name)).collect();
         names.extend(renamed);

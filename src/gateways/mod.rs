@@ -28,12 +28,11 @@ use crate::inventory::{Inventory, private, unread};
 use crate::kernel::Error;
 use crate::kernel::state::{self, Reach};
 use crate::matching::Selection;
-use crate::model::net::stack;
 use crate::model::pod::empty::needs_none;
 use crate::model::problem::{GatewayCause, MatchingCause};
 use crate::model::{
-    IfName, NetState, NodeIdentity, NodeState, PodId, PodSummary, Problem, StackLink, TargetAnswer,
-    interfaces,
+    IfName, LinkGraph, NetState, NodeIdentity, NodeState, PodId, PodSummary, Problem, StackLink,
+    TargetAnswer, interfaces,
 };
 use crate::progress::{Listener, Progress, Stage};
 use crate::records::contest::CNI_CACHE;
@@ -230,6 +229,7 @@ fn survey(
         .into_iter()
         .unzip();
     let bare: Vec<bool> = states.iter().map(is_bare).collect();
+    let graph = LinkGraph::new(&inventory.host.state.links);
     let witnesses = Witnesses {
         answer: inventory.answer.as_ref(),
         cni_cache: Path::new(CNI_CACHE),
@@ -248,7 +248,7 @@ fn survey(
         let problem = match state {
             Ok(reach) => {
                 verified.pod.interfaces = interfaces(&reach.state);
-                survey.stands_on([&*stack::under(&reach.state, &inventory.host.state)]);
+                survey.stands_on([&*graph.under(&reach.state.links)]);
                 verified.answers.state = survey.note_long(&pod.info.id, &object, &reach);
                 let unread = survey.add_gateways(at, &reach, then, budget);
                 problems.extend(unread.map(|problem| problem.of(&pod.info.id)));

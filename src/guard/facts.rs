@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::guard::sight::{InsideSight, LinkSight, PodSight};
-use crate::model::net::stack;
-use crate::model::{Hardware, IfName, Indexed, Link, LinkKind, NetState, Parent};
-use crate::plan::link::diff::is_above;
+use crate::model::{Hardware, IfName, Indexed, Link, LinkGraph, LinkKind, NetState, Tie};
 use crate::plan::{HostLinks, PodVerdict};
 use crate::records::matched::Matched;
 use crate::records::survey::Surveyed;
@@ -15,35 +13,35 @@ use crate::restore::compare::Comparison;
 pub(super) fn links(surveyed: &Surveyed, compared: &Comparison) -> BTreeMap<IfName, LinkSight> {
     let (recorded, host) = (&surveyed.baseline.state, &surveyed.host.state);
     let present = Indexed::new(host);
-    let under = surveyed
-        .matched
-        .iter()
-        .flat_map(|one| stack::under(&one.claims(), recorded));
+    let graph = LinkGraph::new(&recorded.links);
+    let matched = surveyed.matched.iter();
+    let under = matched.flat_map(|one| graph.under(&one.claims().links));
     let under = under.filter_map(|link| recorded.link(&link.name));
     under
         .map(|link| {
             (
                 link.name.clone(),
-                sight(link, recorded, &compared.links, &present),
+                sight(link, &graph, &compared.links, &present),
             )
         })
         .collect()
 }
 
-fn sight(link: &Link, recorded: &NetState, links: &HostLinks, host: &Indexed<'_>) -> LinkSight {
+fn sight(link: &Link, graph: &LinkGraph<'_>, links: &HostLinks, host: &Indexed<'_>) -> LinkSight {
     let is_device = !link.can_be_made() && link.parent.is_none();
     let found = host.link(&links.name_now(&link.name));
     // Another device may have its name.
     let found = found.filter(|_| !is_device || links.present.contains(&link.name));
     let is_own = |made: &Hardware| link.hardware.as_ref().is_some_and(|own| made.is_same(own));
-    let below = recorded.links.iter().filter(|lower| is_above(link, lower));
+    let below = graph.below(&link.name).iter();
+    let below = below.filter(|(tie, lower)| *tie != Tie::Member && graph.link(lower).is_some());
     let master = |master: &IfName| links.name_now(master);
     LinkSight {
         recorded: link.index,
         now: found.map(|found| found.index),
         is_device,
         comes: links.functions.iter().any(is_own),
-        below: below.map(|lower| lower.name.clone()).collect(),
+        below: below.map(|(_, lower)| (*lower).clone()).collect(),
         has_ports: link.parent.is_none() && !is_device,
         master: link.master.clone(),
         is_attached: found.is_some_and(|found| found.master == link.master.as_ref().map(master)),
@@ -53,12 +51,18 @@ fn sight(link: &Link, recorded: &NetState, links: &HostLinks, host: &Indexed<'_>
 /// The pods that have a record.
 pub(super) fn pods(surveyed: &Surveyed, compared: &Comparison) -> Vec<PodSight> {
     let pods = surveyed.matched.iter().zip(&compared.pods);
+    let graph = LinkGraph::new(&surveyed.baseline.state.links);
     let pod = |matched: &Matched, verdict: &PodVerdict| {
         let claims = matched.claims();
         let is_lost = matches!(verdict, PodVerdict::Lost(_));
         PodSight {
             id: matched.info.id.clone(),
-            on: on(&claims, &surveyed.baseline.state),
+            on: claims
+                .links
+                .iter()
+                .filter_map(|link| graph.entry_of(link))
+                .cloned()
+                .collect(),
             is_lost,
             // One with a table that is not read whole has its links and addresses.
             is_unknown: matches!(verdict, PodVerdict::Unknown(problem) if problem.is_error()),
@@ -68,19 +72,6 @@ pub(super) fn pods(surveyed: &Surveyed, compared: &Comparison) -> Vec<PodSight> 
     };
     pods.map(|(matched, compared)| pod(matched, &compared.verdict))
         .collect()
-}
-
-/// The links of the host that a pod's links are on: their parents, and the bridges of their other ends.
-fn on(pod: &NetState, host: &NetState) -> Vec<IfName> {
-    let on = pod
-        .links
-        .iter()
-        .filter_map(|link| match (&link.parent, &link.peer) {
-            (Some(Parent::Host(parent)), _) => Some(parent),
-            (_, Some(Parent::Host(peer))) => stack::bridge_of(peer, host),
-            _ => None,
-        });
-    on.cloned().collect()
 }
 
 /// What became of the devices of the host inside a pod. One that somebody moved back has its former ifindex.

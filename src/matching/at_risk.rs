@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::model::net::stack;
 use crate::model::problem::WindowCause;
 use crate::model::text::join;
-use crate::model::{Hardware, IfName, LinkKind, NetState, PodId, Problem, StackLink};
+use crate::model::{
+    Hardware, IfName, LinkGraph, LinkKind, NetState, PodId, Problem, StackLink, stack,
+};
 
 /// Drivers of devices; `None` for a device whose driver is not known.
 pub(crate) type Drivers = BTreeSet<Option<String>>;
@@ -20,12 +21,12 @@ pub(crate) struct PodDrivers {
 }
 
 impl PodDrivers {
-    pub(crate) fn of(pod: &NetState, host: &NetState) -> Self {
-        Self::new(pod, &stack::under(pod, host), host)
+    pub(crate) fn of(pod: &NetState, host: &LinkGraph<'_>) -> Self {
+        Self::new(pod, &host.under(&pod.links), host)
     }
 
     /// Of a pod, with the host's links under it.
-    pub(crate) fn new(pod: &NetState, under: &[StackLink], host: &NetState) -> Self {
+    pub(crate) fn new(pod: &NetState, under: &[StackLink], host: &LinkGraph<'_>) -> Self {
         let below = stack::bottoms(under);
         let below = below.flat_map(|link| with_physical(own(link), link.hardware.as_ref(), host));
         let inside = pod.links.iter();
@@ -62,7 +63,7 @@ impl PodDrivers {
 pub(crate) fn left_out(
     pods: &[(&PodId, PodDrivers)],
     devices: &[IfName],
-    host: &NetState,
+    host: &LinkGraph<'_>,
 ) -> Result<BTreeSet<PodId>, Problem> {
     let mut below = pods.iter().flat_map(|(_, drivers)| &drivers.below);
     let reloaded = reloaded(pods.iter().map(|(_, drivers)| drivers), devices, host)?;
@@ -83,7 +84,7 @@ pub(crate) fn left_out(
 pub(crate) fn reloaded<'a>(
     pods: impl IntoIterator<Item = &'a PodDrivers>,
     devices: &[IfName],
-    host: &NetState,
+    host: &LinkGraph<'_>,
 ) -> Result<Drivers, Problem> {
     if devices.is_empty() {
         let below = pods.into_iter().flat_map(|pod| &pod.below);
@@ -94,10 +95,10 @@ pub(crate) fn reloaded<'a>(
 }
 
 /// The drivers of the named devices, or of the devices below a bond or VLAN.
-fn named(devices: &[IfName], host: &NetState) -> Result<Drivers, Problem> {
+fn named(devices: &[IfName], host: &LinkGraph<'_>) -> Result<Drivers, Problem> {
     let mut all = Drivers::new();
     for name in devices {
-        let under = stack::from(name, host);
+        let under = host.stack(name);
         if under.is_empty() {
             return Err(WindowCause::NoSuchDevice.error(name));
         }
@@ -107,10 +108,10 @@ fn named(devices: &[IfName], host: &NetState) -> Result<Drivers, Problem> {
 }
 
 /// The devices of the host that go when these drivers are reloaded. If no driver is known, that is every one.
-pub(crate) fn devices(reloaded: &Drivers, host: &NetState) -> BTreeSet<IfName> {
-    let mut names = stack::devices_of(host);
+pub(crate) fn devices(reloaded: &Drivers, host: &LinkGraph<'_>) -> BTreeSet<IfName> {
+    let mut names = host.devices();
     names.retain(|name| {
-        let under = stack::from(name, host);
+        let under = host.stack(name);
         let drivers = under
             .iter()
             .flat_map(|link| with_physical(own(link), link.hardware.as_ref(), host));
@@ -129,12 +130,11 @@ fn own(link: &StackLink) -> Option<String> {
 }
 
 /// A device goes with its own driver, and a virtual function also with that of its physical function, which may be unknown.
-fn with_physical(own: Option<String>, device: Option<&Hardware>, host: &NetState) -> Drivers {
-    let function = device.and_then(|device| device.function.as_ref());
-    let physical = function.map(|function| {
-        let mut devices = host.links.iter().filter_map(|link| link.hardware.as_ref());
-        let physical = devices.find(|device| device.bus.as_ref() == Some(&function.of));
-        physical.and_then(|physical| physical.driver.clone())
+fn with_physical(own: Option<String>, device: Option<&Hardware>, host: &LinkGraph<'_>) -> Drivers {
+    let is_function = device.is_some_and(|device| device.function.is_some());
+    let physical = is_function.then(|| {
+        let physical = host.physical(device).first().copied();
+        physical.and_then(|link| link.hardware.as_ref()?.driver.clone())
     });
     [own].into_iter().chain(physical).collect()
 }
@@ -188,10 +188,11 @@ mod tests {
         ];
         pods.extend(others.iter().cloned());
         let ids: Vec<_> = pods.iter().map(|(id, _)| PodId::from_text(id)).collect();
-        let drivers = pods.iter().map(|(_, state)| PodDrivers::of(state, &host));
+        let graph = LinkGraph::new(&host.links);
+        let drivers = pods.iter().map(|(_, state)| PodDrivers::of(state, &graph));
         let pods: Vec<_> = ids.iter().zip(drivers).collect();
         let devices: Vec<_> = devices.iter().map(|device| name(device)).collect();
-        let left = super::left_out(&pods, &devices, &host)?;
+        let left = super::left_out(&pods, &devices, &graph)?;
         Ok(left.iter().map(|id| id.as_str().to_owned()).collect())
     }
 
@@ -224,9 +225,10 @@ mod tests {
             let ids = [PodId::from_text("web"), PodId::from_text("fast")];
             let function = at(nic("net1", Some("igbvf")), "0000:01:10.0", of);
             let states = [state(vec![macvlan("eth0")]), state(vec![function])];
-            let drivers = states.iter().map(|state| PodDrivers::of(state, &host));
+            let graph = LinkGraph::new(&host.links);
+            let drivers = states.iter().map(|state| PodDrivers::of(state, &graph));
             let pods: Vec<_> = ids.iter().zip(drivers).collect();
-            super::left_out(&pods, &[], &host).unwrap().len()
+            super::left_out(&pods, &[], &graph).unwrap().len()
         };
         assert_eq!(left_out(Some("0000:01:00.0")), 0);
         // The physical function is in another namespace, or has no network device.

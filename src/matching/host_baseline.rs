@@ -5,9 +5,7 @@ use std::collections::BTreeSet;
 use super::host_parents;
 use crate::model::net::address::DADFAILED;
 use crate::model::net::link::sysctl::Sysctls;
-use crate::model::net::stack;
-use crate::model::{Hardware, IfName, Link, LinkKind, NetState, StackLink};
-use crate::plan::link::diff::closure;
+use crate::model::{Hardware, IfName, Link, LinkGraph, LinkKind, NetState, StackLink, stack};
 use crate::plan::{DaemonState, NicRules, Observed, snapshot_quality};
 
 /// The host's state under the pods, and the devices at the bottom of it.
@@ -81,7 +79,7 @@ impl HostBaseline {
         }
         let devices = self.devices.iter();
         let remade = snapshot_quality::remade(&self.state, now, devices).into_iter();
-        let in_scope = closure(self.devices.clone(), &self.state.links);
+        let in_scope = LinkGraph::new(&self.state.links).changed_with(&self.devices);
         remade.filter(|name| !in_scope.contains(name)).collect()
     }
 

@@ -2,10 +2,11 @@
 
 use super::host_baseline::HostBaseline;
 use crate::model::net::link::{Flags, Vlan, VlanId};
-use crate::model::net::stack;
 use crate::model::pod::partial::Attachment;
 use crate::model::problem::{ForeignCause, MatchingCause};
-use crate::model::{IfName, Link, LinkKind, NetState, Parent, Problem, Route, Traffic};
+use crate::model::{
+    IfName, Link, LinkGraph, LinkKind, NetState, Parent, Problem, Route, Traffic, stack,
+};
 
 /// A parent of pods and the links below it, as far as `wanted` does not have them; and the devices at the bottom.
 ///
@@ -20,7 +21,7 @@ pub(crate) fn links_under(
     } else {
         now
     };
-    let under = stack::from(parent, known);
+    let under = LinkGraph::new(&known.links).stack(parent);
     if under.is_empty() {
         return assumed(parent, wanted, now);
     }

@@ -15,8 +15,6 @@ pub enum ConflictProbe {
     /// A probe and its repetition, within 200 ms
     #[default]
     Fast,
-    /// Three probes with the random intervals of RFC 5227: 4 to 7 s
-    Rfc5227,
     /// No probe
     Off,
 }

@@ -22,6 +22,7 @@ pub(crate) mod text;
 pub mod window;
 
 pub use crate::model::net::address::Address;
+pub(crate) use crate::model::net::graph::{LinkGraph, Tie, stack};
 pub use crate::model::net::link::{Hardware, Link, LinkKind, Parent};
 pub use crate::model::net::mac::Mac;
 pub use crate::model::net::name::IfName;

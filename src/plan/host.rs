@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::link::{LinkPlanner, diff, ipv6, lower, makers, sriov};
 use super::{addresses, daemons, loss, routers, routes, snapshot_quality, surplus};
 use crate::model::problem::{ConflictCause, PlanCause};
-use crate::model::{IfName, Link, LinkKind, NetState, Nexthop, Parent, Problem, Route};
+use crate::model::{IfName, Link, LinkGraph, LinkKind, NetState, Nexthop, Parent, Problem, Route};
 use crate::plan::{Change, HostDevice, HostLinks, NetlinkStep, Observed, Plan, Step};
 
 /// The plan for the host's namespace, and the parents that its pods' links then have.
@@ -26,7 +26,7 @@ pub fn host(
         },
         coming: BTreeSet::new(),
     };
-    let in_scope = planner.in_scope(devices.clone());
+    let in_scope = planner.in_scope(devices);
     for link in &in_scope {
         planner.link(link);
     }
@@ -48,34 +48,16 @@ struct HostPlanner<'a> {
 
 impl<'a> HostPlanner<'a> {
     /// The links in scope, each after its parent or ports.
-    fn in_scope(&self, devices: BTreeSet<IfName>) -> Vec<&'a Link> {
+    fn in_scope(&self, devices: &BTreeSet<IfName>) -> Vec<&'a Link> {
         let wanted = &self.links.wanted.state.links;
-        let names = diff::closure(devices, wanted);
+        let graph = LinkGraph::new(&self.links.wanted.state.links);
+        let names = graph.changed_with(devices);
         let mut links: Vec<_> = wanted
             .iter()
             .filter(|link| names.contains(&link.name))
             .collect();
-        links.sort_by_cached_key(|link| (self.depth(link, 0), link.index));
+        links.sort_by_cached_key(|link| (graph.depth(&link.name), link.index));
         links
-    }
-
-    /// The number of levels below a link. The kernel allows 8; more means a loop in a damaged file.
-    fn depth(&self, link: &Link, level: usize) -> usize {
-        const MAX_NESTING: usize = 8;
-        if level > MAX_NESTING {
-            return level;
-        }
-        let below = self
-            .links
-            .wanted
-            .state
-            .links
-            .iter()
-            .filter(|other| diff::is_above(link, other));
-        below
-            .map(|other| 1 + self.depth(other, level + 1))
-            .max()
-            .unwrap_or_default()
     }
 
     fn link(&mut self, wanted: &Link) {

@@ -9,15 +9,13 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use crate::model::net::route::KIND_UNICAST;
-use crate::model::net::stack;
 use crate::model::{
-    Address, Hardware, IfName, Indexed, IpFamily, Link, Loss, LossCause, NetState, Parent, Route,
-    StackLink,
+    Address, Hardware, IfName, Indexed, IpFamily, Link, LinkGraph, Loss, LossCause, NetState,
+    Parent, Route, StackLink, stack,
 };
 use crate::plan::daemons;
-use crate::plan::link::diff;
 
-/// What a pod has lost since its good record.
+/// What a namespace has lost since its good record.
 #[must_use]
 pub fn loss(good: &NetState, now: &NetState) -> Option<Loss> {
     let good = &*daemons::without_withdrawn(good, now);
@@ -38,6 +36,17 @@ pub fn loss(good: &NetState, now: &NetState) -> Option<Loss> {
     let replaced = good.links_but_loopback().find(is_another);
     let replaced = replaced.filter(|_| !matches!(loss.what, LossCause::LinkGone));
     Some(replaced.map_or(loss, |link| Loss::new(link, LossCause::LinkReplaced)))
+}
+
+/// What a pod has lost since its good record, inside it or of the host's links under it, the `stack` of that record.
+#[must_use]
+pub fn pod_loss(
+    good: &NetState,
+    stack: &[StackLink],
+    now: &NetState,
+    host: &NetState,
+) -> Option<Loss> {
+    loss(good, now).or_else(|| uplink_loss(good, stack, host))
 }
 
 /// What a pod has lost of the host's links under it, the `stack` of its good record: a bridge that its packets pass has no uplink any
@@ -63,9 +72,10 @@ pub fn host_loss(
 ) -> Option<(IfName, LossCause)> {
     let both = Since::new(good, now);
     let remade = remade(good, now, under.iter().copied());
-    let mut own = stack::devices_of(good);
+    let graph = LinkGraph::new(&good.links);
+    let mut own = graph.devices();
     own.extend(under.into_iter().cloned());
-    let carrying = with_masters(diff::closure(own, &good.links), &good.links);
+    let carrying = graph.all_above(&own);
     let of_links = good
         .links_but_loopback()
         .filter(|link| carrying.contains(&link.name));
@@ -75,8 +85,7 @@ pub fn host_loss(
             .and_then(|link| present(link, now))
             .is_some()
     };
-    let back = remade.into_iter().filter(is_there).collect();
-    let with_device = diff::closure(back, &good.links);
+    let with_device = graph.changed_with(remade.iter().filter(|name| is_there(name)));
     let mut lost = of_links.filter_map(|link| {
         let what = both.of_host_link(link, with_device.contains(&link.name))?;
         Some((link, what))
@@ -91,7 +100,7 @@ pub(crate) fn remade<'a>(
     now: &NetState,
     under: impl Iterator<Item = &'a IfName>,
 ) -> BTreeSet<IfName> {
-    let mut devices = stack::devices_of(good);
+    let mut devices = LinkGraph::new(&good.links).devices();
     devices.extend(under.cloned());
     devices.retain(|name| {
         let then = good.link(name).filter(|then| !then.kind.can_be_made());
@@ -113,19 +122,6 @@ pub fn missing_nic<'a>(
         known.is_some_and(|device| !is_inside(device)) && present(link, now).is_none()
     });
     missing.next().map(|link| &link.name)
-}
-
-/// These links, and the bridges of which one of them is a port, with what is on top of those.
-fn with_masters(mut names: BTreeSet<IfName>, links: &[Link]) -> BTreeSet<IfName> {
-    loop {
-        let ports = links.iter().filter(|link| names.contains(&link.name));
-        let masters = ports.filter_map(|link| link.master.clone());
-        let all = diff::closure(masters.chain(names.iter().cloned()).collect(), links);
-        if all.len() == names.len() {
-            return names;
-        }
-        names = all;
-    }
 }
 
 /// A link of the host under its present name: a device by its hardware, another one by its name.

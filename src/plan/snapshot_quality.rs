@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 
 use crate::model::net::link::lower::WithoutLower;
 use crate::model::net::link::nic::NicGroup;
-use crate::model::net::stack;
 use crate::model::problem::{PlanCause, SnapshotCause};
 use crate::model::text::{escape, join};
-use crate::model::{Address, Hardware, IfName, Indexed, Link, LinkKind, NetState, Parent, Problem};
+use crate::model::{
+    Address, Hardware, IfName, Indexed, Link, LinkGraph, LinkKind, NetState, Parent, Problem,
+};
 use crate::plan::link::port;
 pub(crate) use crate::plan::loss::remade;
-pub use crate::plan::loss::{host_loss, loss, missing_nic, uplink_loss};
+pub use crate::plan::loss::{host_loss, loss, missing_nic, pod_loss, uplink_loss};
 
 /// What a driver reload would take from a pod and netfix could not restore.
 #[must_use]
@@ -180,7 +181,7 @@ fn traffic(state: &NetState, is_lost: impl Fn(&Link) -> bool, owners: OwnerRule)
 
 /// The filters of the host that send packets to its devices, with those `under` pods: each gets another ifindex.
 fn redirects<'a>(state: &NetState, under: impl IntoIterator<Item = &'a IfName>) -> Vec<Problem> {
-    let mut devices = stack::devices_of(state);
+    let mut devices = LinkGraph::new(&state.links).devices();
     let is_device = |name: &&IfName| {
         state
             .link(name)

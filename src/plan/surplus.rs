@@ -9,7 +9,7 @@ use crate::model::net::address::Maker;
 use crate::model::net::nexthop::Nexthop;
 use crate::model::net::route::own::{self, OwnRoutes};
 use crate::model::problem::PlanCause;
-use crate::model::{Address, IfName, Indexed, Link, LinkKind, NetState, Parent, Route};
+use crate::model::{Address, IfName, Indexed, Link, LinkGraph, NetState, Route};
 use crate::plan::{NetlinkStep, Plan, Step};
 
 /// Reports the objects of a pod that its checkpoint lacks, and among them those that are lost with a NIC.
@@ -24,7 +24,7 @@ pub(super) fn report(recorded: &NetState, now: &NetState, plan: &mut Plan) {
         })
         .collect();
     let mut surplus = Surplus {
-        at_risk: lost_with_nics(&now.links),
+        at_risk: LinkGraph::new(&now.links).lost_with_host(),
         nexthops: now.nexthops.iter().map(|one| (one.id, one)).collect(),
         plan,
     };
@@ -56,30 +56,10 @@ pub(super) fn report(recorded: &NetState, now: &NetState, plan: &mut Plan) {
     }
 }
 
-/// The links that are lost with a device or a link of the host, and those above them.
-fn lost_with_nics(links: &[Link]) -> BTreeSet<&IfName> {
-    let mut lost = BTreeSet::new();
-    loop {
-        let before = lost.len();
-        for link in links {
-            let is_lost = match &link.parent {
-                Some(Parent::Host(_)) => true,
-                Some(Parent::Own(lower)) => lost.contains(lower),
-                Some(Parent::Elsewhere) => false,
-                None => link.kind == LinkKind::Physical,
-            };
-            lost.extend(is_lost.then_some(&link.name));
-        }
-        if lost.len() == before {
-            return lost;
-        }
-    }
-}
-
 /// Collects the objects.
 struct Surplus<'a> {
     /// The links that are lost with a NIC.
-    at_risk: BTreeSet<&'a IfName>,
+    at_risk: BTreeSet<IfName>,
     nexthops: HashMap<u32, &'a Nexthop>,
     plan: &'a mut Plan,
 }

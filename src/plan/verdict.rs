@@ -1,7 +1,7 @@
 //! When a pod is in sync with its checkpoint, when it has drifted, and when it is lost: the one rule for all commands.
 
-use crate::model::{Loss, NetState, Problem, State};
-use crate::plan::{Plan, snapshot_quality};
+use crate::model::{Loss, Problem, State};
+use crate::plan::Plan;
 
 /// A running pod beside its checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,11 +17,11 @@ pub enum PodVerdict {
 }
 
 impl PodVerdict {
-    /// The verdict on a pod that should have `wanted` and has `now`, with the plan from one to the other. A surplus
-    /// object, which a restore keeps, is no drift.
+    /// The verdict on a pod that has lost this, if anything, and that this plan would change. A surplus object, which a restore keeps,
+    /// is no drift.
     #[must_use]
-    pub fn new(wanted: &NetState, now: &NetState, plan: &Plan) -> Self {
-        if let Some(loss) = snapshot_quality::loss(wanted, now) {
+    pub fn new(lost: Option<Loss>, plan: &Plan) -> Self {
+        if let Some(loss) = lost {
             return Self::Lost(loss);
         }
         let has_steps = !plan.steps.is_empty() || !plan.later.is_empty();
@@ -29,14 +29,6 @@ impl PodVerdict {
             Self::Drifted
         } else {
             Self::InSync
-        }
-    }
-
-    /// The verdict where the host's links under the pod may not be what they were: `below` is what it lost there.
-    pub(crate) fn with(self, below: Option<Loss>) -> Self {
-        match (self, below) {
-            (Self::InSync | Self::Drifted, Some(loss)) => Self::Lost(loss),
-            (other, _) => other,
         }
     }
 

@@ -141,6 +141,13 @@ impl Matched {
         self.daemons == DaemonState::Leave && address.is_of_daemon(|_| false)
     }
 
+    /// What the pod has lost of `wanted`, which its record describes, or of the host's links under it.
+    pub(crate) fn loss(&self, wanted: &NetState, now: &NetState, host: &NetState) -> Option<Loss> {
+        let own = self.checkpoint.netfix.as_ref();
+        let stack = own.map_or(&[][..], |own| &own.stack);
+        snapshot_quality::pod_loss(wanted, stack, now, host)
+    }
+
     /// What the pod has lost of the host's links under it.
     pub(crate) fn lost_uplink(&self, host: &NetState) -> Option<Loss> {
         let own = self.checkpoint.netfix.as_ref()?;

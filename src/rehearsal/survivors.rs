@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::model::net::link::fdb::FdbEntry;
 use crate::model::raw_object::{LINK_ELSEWHERE, RawObject};
-use crate::model::{IfName, Link, LinkKind, NetState, Parent, Traffic};
-use crate::plan::link::diff::closure;
+use crate::model::{IfName, Link, LinkGraph, LinkKind, NetState, Parent, Traffic};
 
 /// Gives the links of a host the indexes that they have in its twin.
 pub(super) fn beyond(mut state: NetState) -> NetState {
@@ -44,7 +43,7 @@ pub(super) struct HostLoss {
 
 impl HostLoss {
     pub(super) fn of(devices: &BTreeSet<IfName>, host: &NetState) -> Self {
-        let all = closure(devices.clone(), &host.links);
+        let all = LinkGraph::new(&host.links).changed_with(devices);
         let is_unrehearsed = |link: &&Link| {
             let can_be = link.can_be_made() || is_kept(link) || devices.contains(&link.name);
             all.contains(&link.name) && !can_be
@@ -71,8 +70,7 @@ pub(super) fn lost_in_pod(pod: &NetState, host: &BTreeSet<IfName>) -> BTreeSet<I
     let on_lost =
         |link: &&Link| matches!(&link.parent, Some(Parent::Host(parent)) if host.contains(parent));
     let below = pod.links.iter().filter(on_lost);
-    let below = below.map(|link| link.name.clone()).collect();
-    let mut lost = closure(below, &pod.links);
+    let mut lost = LinkGraph::new(&pod.links).changed_with(below.map(|link| &link.name));
     let made = pod.links_but_loopback().filter(|link| link.can_be_made());
     let made: BTreeSet<&IfName> = made.map(|link| &link.name).collect();
     lost.retain(|name| made.contains(name));

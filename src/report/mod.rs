@@ -34,7 +34,7 @@ pub use fleet::page::page as fleet_page;
 pub use fleet::{FleetView, NodeDocument, NodeResult};
 pub(crate) use metrics::{OpenWindow, Surroundings, metrics};
 pub use progress::{
-    cannot_enter_host, cannot_start, config_unused, line, listener, renamed, waits_for_lock,
+    cannot_enter_host, cannot_start, config_unused, line, listener, waits_for_lock,
 };
 pub use style::{Detail, Form, Style, is_utf8, terminal_width, width};
 pub(crate) use verb::check::check;

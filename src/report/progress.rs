@@ -42,11 +42,6 @@ pub fn waits_for_lock(holder: &str) {
     line(&format!("netfix: waiting for the lock held by {holder}"));
 }
 
-/// An option has a new name; the old one works.
-pub fn renamed(old: &str, new: &str) {
-    line(&format!("netfix: {old} is now called {new}"));
-}
-
 /// The configuration file cannot be used, and the command continues without it.
 pub fn config_unused(error: &str) {
     line(&format!("netfix: {error}; continuing without this file"));

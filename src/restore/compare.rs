@@ -6,7 +6,7 @@ use crate::inventory::visit::visit;
 use crate::inventory::{cannot_observe, unread};
 use crate::kernel::{Error, state};
 use crate::matching::at_risk::PodDrivers;
-use crate::model::{Code, Problem};
+use crate::model::{Code, LinkGraph, Problem};
 use crate::plan::link::ipv6;
 use crate::plan::{self, HostLinks, Plan, PodVerdict, snapshot_quality};
 use crate::records::matched::Matched;
@@ -86,8 +86,9 @@ pub(crate) fn compare(surveyed: &mut Surveyed, depth: Depth) -> Result<Compariso
     let observed = baseline.observed(&host.state, Some(&new_link));
     let (mut host_plan, links) = plan::host(&baseline.state, observed, &baseline.devices);
     host_plan.problems.extend(not_selected(host, baseline));
+    let graph = LinkGraph::new(&host.state.links);
     let compare = |matched: &mut Matched| {
-        let compared = matched.compare(host, &links, depth);
+        let compared = matched.compare((host, &graph), &links, depth);
         compared.unwrap_or_else(Compared::unknown)
     };
     let pods = if matched.iter().all(|one| one.pod.kept().is_some()) {
@@ -110,7 +111,7 @@ impl Matched {
     /// Compares from inside the pod's namespace.
     fn compare(
         &mut self,
-        host: &Host,
+        (host, graph): (&Host, &LinkGraph<'_>),
         links: &HostLinks,
         depth: Depth,
     ) -> Result<Compared, Problem> {
@@ -134,10 +135,10 @@ impl Matched {
         let (at_risk, gone) = (state.sockets_at_risk(), wanted.sockets_lost(&state));
         let sockets = Suspects::of_pod(&self.pod, at_risk, gone);
         Ok(Compared {
-            verdict: PodVerdict::new(&wanted, &state, &plan).with(self.lost_uplink(&host.state)),
+            verdict: PodVerdict::new(self.loss(&wanted, &state, &host.state), &plan),
             plan,
             unsupported: snapshot_quality::unsupported_in_pod(&state),
-            drivers: PodDrivers::of(&state, &host.state),
+            drivers: PodDrivers::of(&state, graph),
             sockets: Some(sockets),
         })
     }

@@ -220,7 +220,6 @@ fn in_order(
     let (links, parents) = (host.restore(progress)?, host.parents());
     let scene = Scene {
         probing: Probing {
-            mode: limit.limits.conflict_probe,
             pace: Pace::new(limit.limits.probe_rate, 0),
             proxies: node.map_or(&[], |node| &node.proxies),
         },

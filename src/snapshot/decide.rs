@@ -11,14 +11,13 @@ use super::changes::{Changes, Gone, PodChange, PodDecision, WriteReason, has_sam
 use super::facts::{Archive, GoodRecord, Moment, Observation, PodObservation, Reading};
 use super::host_state;
 use crate::model::checkpoint::{Extension, SCHEMA};
-use crate::model::net::stack;
 use crate::model::pod::empty::{EmptyNetns, Evidence};
 use crate::model::problem::SnapshotCause;
 use crate::model::{
-    Bytes, Checkpoint, Loss, LossCause, NetState, NetnsIdentity, PodId, PodInfo, PodSummary,
-    Problem, interfaces,
+    Bytes, Checkpoint, LinkGraph, Loss, LossCause, NetState, NetnsIdentity, PodId, PodInfo,
+    PodSummary, Problem, interfaces,
 };
-use crate::plan::snapshot_quality::{self, less_restorable, uplink_loss};
+use crate::plan::snapshot_quality::{self, less_restorable};
 
 /// How many entries of a table a checkpoint has, at most: a netfix that reads it has some kilobytes of memory for each.
 const LONGEST: usize = 120_000;
@@ -33,6 +32,7 @@ pub(crate) fn decide(now: Observation, stored: &Archive) -> Changes {
     } = now;
     let mut decider = Decider {
         moment: &moment,
+        graph: LinkGraph::new(&moment.host.links),
         stored,
         accepted: Accepted::new(&accept, &pods),
         empty: known_empty(stored, moment.everything),
@@ -48,11 +48,6 @@ pub(crate) fn decide(now: Observation, stored: &Archive) -> Changes {
         ..
     } = decider;
     problems.extend(of_pods);
-    // A name under which one pod was stored may be that of another one now.
-    let is_written = |one: &&PodDecision| matches!(one.change, PodChange::Write(..));
-    for one in decisions.iter().filter(is_written) {
-        gone.remove(&one.pod.info.id);
-    }
     let any = |is_it: fn(&PodChange) -> bool| decisions.iter().any(|one| is_it(&one.change));
     // A pod that cannot be read does not hold up the others: its tenant may change its tables without end.
     let is_whole = moment.complete && !any(|change| matches!(change, PodChange::HalfLost));
@@ -112,6 +107,8 @@ fn of_gone_pods<'a>(
 /// Decides for one pod after the other.
 struct Decider<'a> {
     moment: &'a Moment,
+    /// The links of its host.
+    graph: LinkGraph<'a>,
     stored: &'a Archive,
     accepted: Accepted,
     /// Namespaces with nothing to record.
@@ -135,6 +132,11 @@ impl<'a> Decider<'a> {
             problems.extend(self.problems.drain(..).map(|problem| problem.of(&id)));
         }
         self.problems = problems;
+        // A name under which one pod was stored may be that of another one now.
+        let is_written = |one: &&PodDecision| matches!(one.change, PodChange::Write(..));
+        for one in decisions.iter().filter(is_written) {
+            self.gone.remove(&one.pod.info.id);
+        }
         (decisions, alive)
     }
 
@@ -218,8 +220,7 @@ impl<'a> Decider<'a> {
             return Some(Loss { link, what });
         }
         let Extension { state, stack, .. } = own?;
-        let uplink = || uplink_loss(state, stack, &self.moment.host);
-        snapshot_quality::loss(state, now).or_else(uplink)
+        snapshot_quality::pod_loss(state, stack, now, &self.moment.host)
     }
 
     /// Why a namespace without an interface and without a record should have both.
@@ -317,7 +318,7 @@ impl<'a> Decider<'a> {
             node: self.moment.node.clone(),
             identity: identity.clone(),
             pod: info,
-            stack: stack::under(&state, &self.moment.host),
+            stack: self.graph.under(&state.links),
             state,
         };
         let change = if let Some(checkpoint) = Checkpoint::new(path, extension) {

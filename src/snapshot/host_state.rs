@@ -9,9 +9,8 @@ use crate::model::net::route::PROTOCOL_KERNEL;
 use crate::model::pod::empty::EmptyNetns;
 use crate::model::problem::SnapshotCause;
 use crate::model::{
-    IfName, Link, LossCause, NetState, NodeState, PodId, Problem, Route, StackLink,
+    IfName, Link, LinkGraph, LossCause, NetState, NodeState, PodId, Problem, Route, StackLink, Tie,
 };
-use crate::plan::link::diff::is_above;
 use crate::plan::snapshot_quality;
 use crate::plan::snapshot_quality::{
     host_loss, less_restorable, missing_nic, unsupported_and_lost,
@@ -162,11 +161,11 @@ fn is_it(under: &StackLink, now: &Link) -> bool {
 /// routes those of the kernel are kept that are before a recorded one in its place.
 fn lasting(host: &NetState, under: &BTreeSet<&IfName>) -> NetState {
     let mut state = host.clone().lasting();
+    let graph = LinkGraph::new(&host.links);
     let carries = |link: &Link| {
-        let mut uppers = host.links.iter();
         // A port of a bridge that is one end of a pair is a pod's.
-        under.contains(&link.name)
-            || uppers.any(|upper| !upper.is_bridge() && is_above(upper, link))
+        let bears = |(tie, upper): &(Tie, &Link)| *tie != Tie::Member && !upper.is_bridge();
+        under.contains(&link.name) || graph.above(&link.name).iter().any(bears)
     };
     // A pod's that has a backup loses that with a NIC, and not itself.
     let is_kept = |link: &Link| !link.is_pair() || link.backup_port.is_some() || carries(link);

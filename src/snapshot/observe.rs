@@ -14,9 +14,10 @@ use crate::inventory::{Inventory, cannot_observe, nics, unread};
 use crate::kernel::dump;
 use crate::matching::Selection;
 use crate::matching::claims::{Claimant, contests};
-use crate::model::net::stack;
-use crate::model::{Bytes, Hardware, IfName, Mac, NetState, NodeIdentity, Problem};
-use crate::plan::snapshot_quality::{host_loss, loss, unsupported_and_lost, uplink_loss};
+use crate::model::{
+    Bytes, Hardware, IfName, LinkGraph, Mac, NetState, NodeIdentity, Problem, stack,
+};
+use crate::plan::snapshot_quality::{host_loss, pod_loss, unsupported_and_lost};
 use crate::records::contest;
 use crate::records::contest::CNI_CACHE;
 use crate::records::evidence::Witnesses;
@@ -107,11 +108,12 @@ fn find_sockets(
     node: &NodeIdentity,
 ) -> (NetState, Vec<Problem>) {
     let mut host_now = host.state.clone();
+    let graph = LinkGraph::new(&host.state.links);
     let mut devices = BTreeSet::new();
     let (mut suspects, mut states) = (Vec::new(), Vec::new());
     for (pod, observed) in pods.iter().zip(observed) {
         let Ok((state, _)) = observed else { continue };
-        let under = stack::under(state, &host.state);
+        let under = graph.under(&state.links);
         devices.extend(stack::devices(&under).cloned());
         let good = archive.good(node, &pod.identity, &pod.info);
         let gone = good.map(|good| good.own.state.sockets_lost(state));
@@ -191,9 +193,7 @@ fn needs_past(
         match (good, observed) {
             (None, _) => true,
             (Some(good), Ok((state, torn))) => {
-                torn.is_some()
-                    || loss(&good.own.state, state).is_some()
-                    || uplink_loss(&good.own.state, &good.own.stack, host).is_some()
+                torn.is_some() || pod_loss(&good.own.state, &good.own.stack, state, host).is_some()
             }
             (Some(_), Err(_)) => false,
         }

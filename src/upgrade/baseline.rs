@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::matching::Selection;
-use crate::model::net::stack;
 use crate::model::next::{CommandName, RunningCommand};
 use crate::model::problem::WindowCause;
-use crate::model::{IfName, NodeState, PodId, Problem, Window};
+use crate::model::{IfName, NodeState, PodId, Problem, Window, stack};
 use crate::records::stored::{Stored, load_in_part, load_node};
 use crate::refusal::Refusal;
 use crate::restore::{RestoreState, Restored};

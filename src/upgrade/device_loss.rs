@@ -1,11 +1,10 @@
 //! What the host loses with one of its devices, and a restore brings back.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::model::{Address, IfName, Link, NetState};
-use crate::plan::link::diff::closure;
+use crate::model::{Address, IfName, Link, LinkGraph, NetState};
 
 /// A device of the host that COMMAND takes, with the number of objects on it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -27,8 +26,8 @@ pub struct DeviceLoss {
 }
 
 impl DeviceLoss {
-    pub(super) fn of(name: IfName, host: &NetState) -> Self {
-        let names = closure(BTreeSet::from([name.clone()]), &host.links);
+    pub(super) fn of(name: IfName, host: &NetState, graph: &LinkGraph<'_>) -> Self {
+        let names = graph.changed_with([&name]);
         let mut addresses: Vec<&Address> = host.addresses.iter().collect();
         addresses.retain(|one| names.contains(&one.dev) && !one.comes_by_itself());
         let routes = host.routes.iter().filter(|route| {

@@ -9,10 +9,10 @@ use crate::inventory::sockets::{self, Suspects};
 use crate::inventory::{Inventory, nics};
 use crate::kubelet::unit;
 use crate::matching::at_risk::{self, PodDrivers};
-use crate::model::net::stack;
 use crate::model::problem::WindowCause;
 use crate::model::{
-    IfName, Link, Nic, NodeIdentity, PodId, PodSummary, Problem, Rehearsal, Window, interfaces,
+    IfName, Link, LinkGraph, Nic, NodeIdentity, PodId, PodSummary, Problem, Rehearsal, Window,
+    interfaces, stack,
 };
 use crate::refusal::Refusal;
 use crate::upgrade::baseline;
@@ -120,18 +120,19 @@ fn seen(
 ) -> Preview {
     let host = &inventory.host;
     let states = observe_at_least_claims(&mut inventory.pods, host);
+    let graph = LinkGraph::new(&host.state.links);
     let (mut pods, mut devices) = (Vec::new(), BTreeSet::<IfName>::new());
     let (mut suspects, mut drivers, mut at_risk) = (Vec::new(), Vec::new(), Vec::new());
     let mut problems = std::mem::take(&mut inventory.problems);
     for (pod, state) in inventory.pods.iter().zip(states) {
         match state {
             Ok(state) if !is_left_out(&pod.info.id) => {
-                let under = stack::under(&state, &host.state);
+                let under = graph.under(&state.links);
                 if under.is_empty() && !state.links.iter().any(Link::is_lost_with_host) {
                     continue;
                 }
                 devices.extend(stack::devices(&under).cloned());
-                drivers.push(PodDrivers::new(&state, &under, &host.state));
+                drivers.push(PodDrivers::new(&state, &under, &graph));
                 suspects.push(Suspects::of_pod(pod, state.sockets_at_risk(), Vec::new()));
                 pods.push(PodSummary {
                     interfaces: interfaces(&state),
@@ -152,15 +153,15 @@ fn seen(
     let found = sockets::find(&suspects).into_iter();
     problems.extend(found.flat_map(|one| one.problems));
     // The check has found devices that do not exist.
-    let reloaded = at_risk::reloaded(&drivers, &request.devices, &host.state).unwrap_or_default();
-    let lost = &at_risk::devices(&reloaded, &host.state) | &devices;
+    let reloaded = at_risk::reloaded(&drivers, &request.devices, &graph).unwrap_or_default();
+    let lost = &at_risk::devices(&reloaded, &graph) | &devices;
     let mut translated = Translated::new(&host.state, &lost);
     for (pod, state) in &at_risk {
         translated.add(pod, state);
     }
     problems.extend(translated.read().problems());
     let devices_lost = lost.into_iter();
-    let devices_lost = devices_lost.map(|device| DeviceLoss::of(device, &host.state));
+    let devices_lost = devices_lost.map(|device| DeviceLoss::of(device, &host.state, &graph));
     pods.sort_by(|a: &PodSummary, b| a.info.id.cmp(&b.info.id));
     Preview {
         node: inventory.node,

@@ -7,15 +7,14 @@ use crate::inventory::Inventory;
 use crate::inventory::pods::{observe_at_least_claims, observe_pods};
 use crate::matching::Selection;
 use crate::matching::at_risk::{self, PodDrivers};
-use crate::model::net::stack;
 use crate::model::problem::WindowCause;
 use crate::model::text::join;
 use crate::model::window::WindowPod;
 use crate::model::{
-    IfName, Interface, Loss, NetState, NetnsIdentity, NodeIdentity, PodInfo, Problem, StackLink,
-    State, Window, interfaces,
+    IfName, Interface, LinkGraph, NetState, NetnsIdentity, NodeIdentity, PodInfo, Problem,
+    StackLink, State, Window, interfaces, stack,
 };
-use crate::plan::snapshot_quality;
+use crate::plan::snapshot_quality::pod_loss;
 use crate::records::stored::{Stored, load};
 use crate::refusal::Refusal;
 use crate::store::Store;
@@ -62,9 +61,10 @@ impl Unselected {
         all.pods.retain(|pod| !is_selected(&pod.identity));
         let host = &all.host.state;
         let states = observe_at_least_claims(&mut selected.pods, &selected.host);
+        let graph = LinkGraph::new(&host.links);
         let own = states.iter().flatten();
-        let own: Vec<_> = own.map(|state| PodDrivers::of(state, host)).collect();
-        let reloaded = at_risk::reloaded(&own, &request.devices, host)?;
+        let own: Vec<_> = own.map(|state| PodDrivers::of(state, &graph)).collect();
+        let reloaded = at_risk::reloaded(&own, &request.devices, &graph)?;
         let states = observe_at_least_claims(&mut all.pods, &all.host);
         let mut found = Self::default();
         for (pod, state) in all.pods.iter().zip(states) {
@@ -78,8 +78,8 @@ impl Unselected {
                 continue;
             };
             let (good, stack) = good(&stored, &all.node, &pod.identity, &pod.info, (&state, host))
-                .unwrap_or_else(|| (state.clone(), stack::under(&state, host)));
-            if PodDrivers::new(&good, &stack, host).may_be_of(&reloaded) {
+                .unwrap_or_else(|| (state.clone(), graph.under(&state.links)));
+            if PodDrivers::new(&good, &stack, &graph).may_be_of(&reloaded) {
                 found.devices.extend(stack::devices(&stack).cloned());
                 found.pods.push(UnselectedPod {
                     info: pod.info.clone(),
@@ -147,7 +147,7 @@ impl Unselected {
                 None if pod.state == Some(State::Degraded) => State::Degraded,
                 None => State::Gone,
                 Some((_, Err(_))) => State::Unknown,
-                Some((_, Ok(state))) => match loss(good, under, state, &now.host.state) {
+                Some((_, Ok(state))) => match pod_loss(good, under, state, &now.host.state) {
                     Some(_) => State::Degraded,
                     None => State::InSync,
                 },
@@ -178,12 +178,6 @@ fn good(
     let extensions = extensions.filter_map(|(_, checkpoint)| checkpoint.netfix.as_ref());
     let own = extensions.filter(|one| one.is_about(node, identity, info));
     let newest = own.max_by_key(|one| one.rank())?;
-    loss(&newest.state, &newest.stack, now, host)?;
+    pod_loss(&newest.state, &newest.stack, now, host)?;
     Some((newest.state.clone(), newest.stack.clone()))
-}
-
-/// What a pod has lost, or lost of the host's links under it.
-fn loss(good: &NetState, under: &[StackLink], now: &NetState, host: &NetState) -> Option<Loss> {
-    let lost = snapshot_quality::loss(good, now);
-    lost.or_else(|| snapshot_quality::uplink_loss(good, under, host))
 }

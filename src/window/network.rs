@@ -13,7 +13,7 @@ use crate::kernel::{Error, link};
 use crate::matching::Selection;
 use crate::model::next::LostPods;
 use crate::model::{IfName, NetState, PodId, PodInfo, Problem, StackLink};
-use crate::plan::{self, HostLinks, snapshot_quality};
+use crate::plan::{self, HostLinks};
 use crate::records::fallback::FallbackRequest;
 use crate::records::matched::Matched;
 use crate::records::rejected::Reason;
@@ -135,8 +135,7 @@ impl Matched {
             now => now.map_err(|error| unread(&error, &self.info.id))?,
         };
         let (wanted, _) = self.wanted(&now, &HostLinks::default(), &[]);
-        let lost = snapshot_quality::loss(&wanted, &now);
-        Ok(lost.or_else(|| self.lost_uplink(&host.state)).is_some())
+        Ok(self.loss(&wanted, &now, &host.state).is_some())
     }
 }
 

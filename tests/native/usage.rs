@@ -88,35 +88,6 @@ fn help_and_version_exit_with_0() {
 }
 
 #[test]
-fn an_option_with_a_new_name_works_under_the_old_one_and_says_the_new_one() {
-    let node = Node::new();
-    let pods = node.simple_pods(1);
-    node.snapshot();
-    node.lose();
-    let old = "restore --wait 0 --manager-grace=1s --no-conflict-probe";
-    let notes = [
-        "netfix: --wait is now called --nic-wait",
-        "netfix: --manager-grace is now called --manager-wait",
-        "netfix: --no-conflict-probe is now called --conflict-probe off",
-    ];
-    let run = node.netfix_json(old).exits(1).stderr_has(&notes);
-    assert_eq!(run.json()["command"], "restore", "{}", run.transcript());
-    node.netfix(&format!("{old} --quiet"))
-        .exits(1)
-        .lacks("is now called");
-    node.reload();
-    node.netfix("restore --nic-wait 0 --watch 0s")
-        .exits(0)
-        .lacks("is now called");
-    assert!(pods[0].has_eth0());
-    node.netfix("check --device eth0 -o json")
-        .stderr_has(&["netfix: --device is now called --nic"]);
-    node.netfix("verify --timeout 2s")
-        .exits(0)
-        .stderr_has(&["netfix: --timeout is now called --answer-wait"]);
-}
-
-#[test]
 fn the_configuration_file_sets_what_the_command_line_does_not() {
     let node = Node::new();
     let _pods = node.simple_pods(1);

@@ -36,7 +36,7 @@ fn verdict(case: &Case) -> String {
         ..HostLinks::default()
     };
     let plan = plan::pod(&case.before, &BTreeSet::new(), observed, &links);
-    match PodVerdict::new(&case.before, &case.now, &plan) {
+    match PodVerdict::new(plan::snapshot_quality::loss(&case.before, &case.now), &plan) {
         PodVerdict::InSync => "in sync\n".to_owned(),
         PodVerdict::Drifted => "drifted\n".to_owned(),
         PodVerdict::Lost(Loss { link, what }) => format!("lost: {link} {what}\n"),

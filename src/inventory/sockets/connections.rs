@@ -8,7 +8,7 @@ use crate::inventory::visit::visit;
 use crate::kernel;
 use crate::kernel::attached::connections::{Connections, translated_to};
 use crate::model::problem::SocketCause;
-use crate::model::{IfName, Link, NetState, Problem};
+use crate::model::{IfName, LinkGraph, NetState, Problem};
 
 /// Those of the host and of the pods.
 #[derive(Debug)]
@@ -71,7 +71,7 @@ impl NamespaceConnections {
 impl Translated {
     /// None yet; the host can lose these devices.
     pub(crate) fn new(host: &NetState, devices: &BTreeSet<IfName>) -> Self {
-        let lost = host.addresses_above(|link| devices.contains(&link.name));
+        let lost = host.addresses_on(&LinkGraph::new(&host.links).lost_with(devices));
         Self {
             host: NamespaceConnections::new(lost),
             pods: Vec::new(),
@@ -80,7 +80,7 @@ impl Translated {
 
     /// Adds a pod, if it can lose an address with the host's links.
     pub(crate) fn add(&mut self, pod: &Pod, state: &NetState) {
-        let lost = state.addresses_above(Link::is_lost_with_host);
+        let lost = state.addresses_on(&LinkGraph::new(&state.links).lost_with_host());
         if !lost.is_empty() {
             self.pods.push(PodConnections {
                 pod: pod.closed_copy(),

@@ -2,6 +2,7 @@
 
 pub mod address;
 pub(crate) mod connected;
+pub(crate) mod graph;
 mod lease;
 pub(crate) mod limits;
 pub mod link;
@@ -13,6 +14,5 @@ pub mod nic;
 pub mod raw;
 pub mod route;
 pub mod rule;
-pub mod stack;
 pub mod state;
 pub mod traffic;

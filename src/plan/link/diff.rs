@@ -1,7 +1,7 @@
 //! The steps from a link's present state to its stored one, without its creation.
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::HashSet;
 use std::hash::Hash;
 
 use super::ipv6::{self, ADDR_GEN_MODE, DISABLE_IPV6, IPV6_MTU, STABLE_PRIVACY};
@@ -9,7 +9,7 @@ use super::queues;
 use crate::model::net::link::Flags;
 use crate::model::net::link::sysctl::{Folder, SysctlKey};
 use crate::model::problem::ConflictCause;
-use crate::model::{Hardware, IfName, Indexed, Link, LinkKind, Mac, Parent, Problem};
+use crate::model::{Indexed, Link, LinkKind, Mac, Problem};
 use crate::plan::{Change, NetlinkStep, Plan, Step};
 
 /// `net/ipv6/conf/<interface>/stable_secret`.
@@ -265,54 +265,4 @@ pub(crate) fn conflict(wanted: &Link, now: &Link) -> Option<Problem> {
         _ => return None,
     };
     Some(cause.error(&now.name))
-}
-
-/// `below`, and the names of all `links` above a link in `below`.
-pub(crate) fn closure(below: BTreeSet<IfName>, links: &[Link]) -> BTreeSet<IfName> {
-    let mut above: HashMap<&IfName, Vec<&IfName>> = HashMap::new();
-    let living = links.iter().filter(|link| changes_with_ports(link));
-    let masters: HashSet<&IfName> = living.map(|link| &link.name).collect();
-    let is_function = |own: &Hardware| own.function.is_some();
-    for link in links {
-        if let Some(Parent::Own(parent)) = &link.parent {
-            above.entry(parent).or_default().push(&link.name);
-        }
-        if let Some(master) = link.master.as_ref().filter(|name| masters.contains(name)) {
-            above.entry(&link.name).or_default().push(master);
-        }
-        if link.hardware.as_ref().is_some_and(is_function) {
-            let devices = links.iter().filter(|lower| is_function_of(link, lower));
-            for device in devices {
-                above.entry(&device.name).or_default().push(&link.name);
-            }
-        }
-    }
-    let mut names = below;
-    let mut next: Vec<IfName> = names.iter().cloned().collect();
-    while let Some(lower) = next.pop() {
-        for upper in above.get(&lower).into_iter().flatten() {
-            if names.insert((*upper).clone()) {
-                next.push((*upper).clone());
-            }
-        }
-    }
-    names
-}
-
-/// Whether `lower` is the parent or a port of `upper`, or the device that `upper` is a virtual function of.
-pub(crate) fn is_above(upper: &Link, lower: &Link) -> bool {
-    matches!(&upper.parent, Some(Parent::Own(parent)) if *parent == lower.name)
-        || (changes_with_ports(upper) && lower.master.as_ref() == Some(&upper.name))
-        || is_function_of(upper, lower)
-}
-
-/// Whether `upper` is a virtual function of `lower`.
-fn is_function_of(upper: &Link, lower: &Link) -> bool {
-    let both = upper.hardware.as_ref().zip(lower.hardware.as_ref());
-    both.is_some_and(|(upper, lower)| upper.is_function_of(lower))
-}
-
-/// Whether a link lives on its ports: a bond and a bridge.
-fn changes_with_ports(link: &Link) -> bool {
-    matches!(link.kind, LinkKind::Bond(_)) || link.is_bridge()
 }

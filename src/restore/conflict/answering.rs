@@ -53,7 +53,7 @@ pub(crate) fn look<'a>(
         return None;
     }
     let (pace, now) = (Pace::in_no_hurry(rate), Instant::now());
-    let flight = Flight::start(mode, pace, &mut probes, host, now).ok()?;
+    let flight = Flight::start(pace, &mut probes, host, now).ok()?;
     let (failed, _) = flight.land(&mut probes).ok()?;
     (failed == 0).then(|| answered(&probes, &own))
 }

@@ -2,7 +2,6 @@
 //! on one clock, and receives what others send about these addresses.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::IpAddr;
 use std::thread;
@@ -11,19 +10,13 @@ use std::time::{Duration, Instant};
 use crate::inventory::observe::Host;
 use crate::kernel::wire::frame::{self, Heard};
 use crate::kernel::wire::packet::FrameListener;
-use crate::model::{ConflictProbe, Mac};
+use crate::model::Mac;
 use crate::restore::conflict::pace::Pace;
 use crate::restore::conflict::targets::ProbeTarget;
 
-/// `fast`: after each of the two probes. An answer on an Ethernet comes within a few milliseconds. The second probe is for
+/// After each of the two probes. An answer on an Ethernet comes within a few milliseconds. The second probe is for
 /// machines whose link has just got carrier: Linux drops what it sends before it has activated the link's queue.
 const FAST_WAIT: Duration = Duration::from_millis(100);
-/// RFC 5227, section 1.1.
-const PROBE_WAIT: Duration = Duration::from_secs(1);
-const PROBE_NUM: usize = 3;
-const PROBE_MIN: Duration = Duration::from_secs(1);
-const PROBE_MAX: Duration = Duration::from_secs(2);
-const ANNOUNCE_WAIT: Duration = Duration::from_secs(2);
 
 /// How long a probe waits for its link. Carrier spreads from the NIC to the links on it by separate events, and a driver may reset
 /// the NIC once more.
@@ -79,42 +72,12 @@ impl AddressProbe {
     }
 }
 
-/// When probes are sent.
-struct Schedule {
-    /// The first one, from the start.
-    first: Duration,
-    /// From one to the next.
-    gaps: Vec<Duration>,
-    /// After the last one.
-    wait: Duration,
-}
-
-impl Schedule {
-    /// Where two probes of each address do not fit into a second, `fast` sends one, when the time of the second one has come: the
-    /// links have had carrier for as long then.
-    fn new(mode: ConflictProbe, is_tight: bool) -> Self {
-        match mode {
-            ConflictProbe::Rfc5227 => {
-                let gap = |_| random(PROBE_MIN, PROBE_MAX);
-                Self {
-                    first: random(Duration::ZERO, PROBE_WAIT),
-                    gaps: (1..PROBE_NUM).map(gap).collect(),
-                    wait: ANNOUNCE_WAIT,
-                }
-            }
-            ConflictProbe::Fast | ConflictProbe::Off => Self {
-                first: if is_tight { FAST_WAIT } else { Duration::ZERO },
-                gaps: vec![FAST_WAIT; usize::from(!is_tight)],
-                wait: FAST_WAIT,
-            },
-        }
-    }
-}
-
 /// Probes that are on their way.
 pub(super) struct Flight {
     listener: FrameListener,
-    schedule: Schedule,
+    /// How many probes of each address are sent: one where two do not fit into a second. That is sent when the time of the second one
+    /// has come: the links have had carrier for as long then.
+    usual: usize,
     pace: Pace,
     /// When to send which probe.
     due: BTreeSet<(Instant, usize)>,
@@ -130,18 +93,17 @@ pub(super) struct Flight {
 impl Flight {
     /// Begins. Links without carrier get it within a moment after `awaited`, the end of the wait for it, or not at all.
     pub(super) fn start(
-        mode: ConflictProbe,
         pace: Pace,
         probes: &mut [AddressProbe],
         host: &Host,
         awaited: Instant,
     ) -> io::Result<Self> {
         let now = Instant::now();
-        let schedule = Schedule::new(mode, 2 * probes.len() > pace.most());
-        let first = now + schedule.first;
+        let is_tight = 2 * probes.len() > pace.most();
+        let first = if is_tight { now + FAST_WAIT } else { now };
         let mut flight = Self {
             listener: FrameListener::open()?,
-            schedule,
+            usual: if is_tight { 1 } else { 2 },
             pace,
             due: (0..probes.len()).map(|at| (first, at)).collect(),
             until: now,
@@ -192,10 +154,11 @@ impl Flight {
                 self.due.insert((now + READY_INTERVAL, at));
                 continue;
             }
-            let gap = self.schedule.gaps.get(probe.sent);
-            self.due.extend(gap.map(|gap| (now + *gap, at)));
-            self.until = now + self.schedule.wait;
             probe.sent += 1;
+            self.until = now + FAST_WAIT;
+            if probe.sent < self.usual {
+                self.due.insert((self.until, at));
+            }
             self.note(at, sent);
         }
     }
@@ -258,8 +221,7 @@ impl Flight {
     /// that is still to come is that one; otherwise one more is sent.
     fn probe_again(&mut self, at: usize, probe: &AddressProbe) {
         let is_due = self.due.iter().any(|(_, due)| *due == at);
-        let usual = 1 + self.schedule.gaps.len();
-        if !is_due && probe.sent == usual {
+        if !is_due && probe.sent == self.usual {
             self.due.insert((Instant::now(), at));
         }
     }
@@ -268,40 +230,4 @@ impl Flight {
 /// Whether the link was not up, or has no carrier.
 fn is_down(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::ENETDOWN)
-}
-
-/// A random time, so that hosts that start together do not probe together.
-fn random(from: Duration, to: Duration) -> Duration {
-    // Each state has random keys.
-    let number = RandomState::new().hash_one(0);
-    let share = u32::try_from(number >> 32).unwrap_or_default();
-    from + to
-        .saturating_sub(from)
-        .mul_f64(f64::from(share) / f64::from(u32::MAX))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn probes_have_the_intervals_of_rfc_5227() {
-        for _ in 0..100 {
-            let schedule = Schedule::new(ConflictProbe::Rfc5227, false);
-            assert!(schedule.first <= PROBE_WAIT, "{:?}", schedule.first);
-            assert_eq!(schedule.gaps.len(), PROBE_NUM - 1);
-            for gap in schedule.gaps {
-                assert!((PROBE_MIN..=PROBE_MAX).contains(&gap), "{gap:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn one_probe_takes_as_long_as_two() {
-        let length = |is_tight| {
-            let schedule = Schedule::new(ConflictProbe::Fast, is_tight);
-            schedule.first + schedule.gaps.iter().sum::<Duration>() + schedule.wait
-        };
-        assert_eq!(length(true), length(false));
-    }
 }

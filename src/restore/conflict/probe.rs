@@ -16,7 +16,7 @@ use crate::inventory::observe::Host;
 use crate::kernel::words;
 use crate::matching::NetnsKey;
 use crate::model::problem::{ConflictCause, RestoreCause};
-use crate::model::{AddressProxy, Claim, ConflictProbe, IfName, Mac, Problem};
+use crate::model::{AddressProxy, Claim, IfName, Mac, Problem};
 use crate::restore::conflict::flight::{AddressProbe, Flight};
 use crate::restore::conflict::holders;
 use crate::restore::conflict::pace::Pace;
@@ -26,7 +26,6 @@ use crate::side_by_side;
 /// How a restore probes.
 #[derive(Clone, Copy)]
 pub(in crate::restore) struct Probing<'a> {
-    pub mode: ConflictProbe,
     pub pace: Pace,
     /// Machines that answered for addresses while the pods had them.
     pub proxies: &'a [AddressProxy],
@@ -34,7 +33,6 @@ pub(in crate::restore) struct Probing<'a> {
 
 /// The probes of addresses on one clock, each `O`'s.
 pub(in crate::restore) struct Search<O> {
-    mode: ConflictProbe,
     pace: Pace,
     owners: Vec<O>,
     probes: Vec<AddressProbe>,
@@ -69,7 +67,6 @@ impl<O> Search<O> {
         let (owners, probes): (Vec<O>, Vec<_>) =
             targets.map(|(of, target)| (of, probe(target))).unzip();
         (!probes.is_empty()).then_some(Self {
-            mode: probing.mode,
             pace: probing.pace,
             owners,
             probes,
@@ -91,8 +88,7 @@ impl<O> Search<O> {
 
     /// Begins. Parents that have no carrier yet are waited for, until a moment after `awaited`.
     pub(in crate::restore) fn start(&mut self, host: &Host, awaited: Instant) {
-        let (mode, pace) = (self.mode, self.pace);
-        let flight = Flight::start(mode, pace, &mut self.probes, host, awaited);
+        let flight = Flight::start(self.pace, &mut self.probes, host, awaited);
         self.flight = Some(flight);
     }
 

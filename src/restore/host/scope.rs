@@ -6,8 +6,7 @@ use crate::inventory::observe::Host;
 use crate::matching::host_baseline::HostBaseline;
 use crate::model::problem::MatchingCause;
 use crate::model::text::join;
-use crate::model::{Address, IfName, Indexed, Problem};
-use crate::plan::link::diff::closure;
+use crate::model::{Address, IfName, Indexed, LinkGraph, Problem};
 use crate::plan::link::port::is_taken_back;
 use crate::plan::{self, HostLinks, Plan};
 use crate::restore::host::own_addresses::OwnAddresses;
@@ -48,7 +47,7 @@ pub(super) fn in_scope(
     baseline: &HostBaseline,
 ) -> impl Iterator<Item = (IfName, IfName)> {
     let (_, links) = plan_of(host, baseline);
-    let names = closure(baseline.devices.clone(), &baseline.state.links);
+    let names = LinkGraph::new(&baseline.state.links).changed_with(&baseline.devices);
     names.into_iter().map(move |name| {
         let now = links.name_now(&name);
         (name, now)

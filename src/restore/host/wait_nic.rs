@@ -8,9 +8,8 @@ use crate::kernel::events::{self, LATE_LINKWATCH, LINKWATCH};
 use crate::kernel::{Error, link, udev};
 use crate::matching::host_baseline::HostBaseline;
 use crate::model::net::link::nic::Sriov;
-use crate::model::net::stack;
 use crate::model::problem::RestoreCause;
-use crate::model::{Hardware, IfName, Link, Problem};
+use crate::model::{Hardware, IfName, Link, LinkGraph, Problem, stack};
 use crate::plan::HostLinks;
 use crate::plan::link::sriov;
 use crate::restore::facts::Limits;
@@ -267,9 +266,9 @@ pub(super) struct DevicesBelow<'a> {
 
 impl<'a> DevicesBelow<'a> {
     pub(super) fn of(names: &BTreeSet<IfName>, baseline: &'a HostBaseline) -> Self {
-        let mut devices = BTreeSet::new();
+        let (graph, mut devices) = (LinkGraph::new(&baseline.state.links), BTreeSet::new());
         for name in names {
-            let stack = stack::from(name, &baseline.state);
+            let stack = graph.stack(name);
             devices.extend(stack::devices(&stack).cloned());
         }
         Self { devices, baseline }

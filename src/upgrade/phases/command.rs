@@ -9,10 +9,9 @@ use crate::inventory::Inventory;
 use crate::inventory::pods::observe_claims;
 use crate::inventory::procfs;
 use crate::inventory::sockets::connections::Translated;
-use crate::model::net::stack;
 use crate::model::problem::{CommandCause, HookCause};
 use crate::model::window::Run;
-use crate::model::{Exit, Problem};
+use crate::model::{Exit, LinkGraph, Problem, stack};
 use crate::refusal::Refusal;
 use crate::upgrade::limit::TimeLimit;
 use crate::upgrade::phases::termination::{Termination, Terms};
@@ -62,10 +61,11 @@ pub(crate) fn translated(request: &UpgradeRequest<'_>) -> Result<Translated, Ref
     let mut inventory = Inventory::open(&request.selection)?;
     let states = observe_claims(&mut inventory.pods, &inventory.host);
     let host = &inventory.host.state;
-    let mut devices = stack::devices_of(host);
+    let graph = LinkGraph::new(&host.links);
+    let mut devices = graph.devices();
     // A pod that cannot be read is reported by the restore.
     for state in states.iter().flatten() {
-        devices.extend(stack::devices(&stack::under(state, host)).cloned());
+        devices.extend(stack::devices(&graph.under(&state.links)).cloned());
     }
     let mut all = Translated::new(host, &devices);
     for (pod, state) in inventory.pods.iter().zip(&states) {

@@ -11,7 +11,7 @@ use crate::matching::Selection;
 use crate::matching::at_risk::{self, PodDrivers};
 use crate::model::pod::empty::EmptyNetns;
 use crate::model::window::WindowPod;
-use crate::model::{Link, NetnsIdentity, NodeIdentity, PodId, PodInfo, Problem};
+use crate::model::{Link, LinkGraph, NetnsIdentity, NodeIdentity, PodId, PodInfo, Problem};
 use crate::records::stored::Stored;
 use crate::refusal::Refusal;
 use crate::runtime::Sandbox;
@@ -166,13 +166,12 @@ fn on_other_devices(
     request: &UpgradeRequest<'_>,
     inventory: &Inventory,
 ) -> BTreeSet<PodId> {
+    let graph = LinkGraph::new(&inventory.host.state.links);
     let drivers = stored.checkpoints.iter().filter_map(|(info, checkpoint)| {
         let extension = checkpoint.netfix.as_ref()?;
-        Some((
-            &info.id,
-            PodDrivers::new(&extension.state, &extension.stack, &inventory.host.state),
-        ))
+        let drivers = PodDrivers::new(&extension.state, &extension.stack, &graph);
+        Some((&info.id, drivers))
     });
     let drivers: Vec<_> = drivers.collect();
-    at_risk::left_out(&drivers, &request.devices, &inventory.host.state).unwrap_or_default()
+    at_risk::left_out(&drivers, &request.devices, &graph).unwrap_or_default()
 }

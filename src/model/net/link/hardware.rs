@@ -46,12 +46,6 @@ impl Hardware {
         }
     }
 
-    /// Whether it is a virtual function of the other one.
-    pub(crate) fn is_function_of(&self, other: &Self) -> bool {
-        let of = self.function.as_ref().map(|own| &own.of);
-        same(of, other.bus.as_ref()).unwrap_or_default()
-    }
-
     /// Whether it stands on the host for a function whose packets the embedded switch of a device forwards: the kernel calls its port
     /// `pf0vf1` or `pf0sf3`, with `c1` before it if the function belongs to another machine.
     pub(crate) fn is_representor(&self) -> bool {
@@ -241,7 +235,5 @@ mod tests {
         assert!(one.is_same(&hardware(Some(2), bus)));
         assert!(!one.is_same(&hardware(Some(1), other_bus)));
         assert!(!one.is_same(&hardware(Some(1), None)));
-        assert!(one.is_function_of(&hardware(Some(7), Some("0000:01:00.0"))));
-        assert!(!hardware(Some(1), bus).is_function_of(&hardware(None, None)));
     }
 }

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Bytes, IfName, IpFamily, Link, LinkKind, NetState, Parent};
+use crate::model::{Bytes, IfName, IpFamily, LinkGraph, LinkKind, NetState};
 
 /// So many of a kind are recorded of a namespace: its tenant may make any number.
 const MOST: usize = 128;
@@ -71,25 +71,28 @@ pub struct Program {
 impl NetState {
     /// What programs of a pod have on links that are lost with the host's, or with a device in the pod.
     pub(crate) fn sockets_at_risk(&self) -> Vec<LinkSocket> {
-        self.sockets_above(Link::is_lost_with_host)
+        self.sockets_on(&LinkGraph::new(&self.links).lost_with_host())
     }
 
     /// What programs of the host have on devices and on the links on them; `devices` are those under the pods.
     pub(crate) fn host_sockets_at_risk(&self, devices: &BTreeSet<IfName>) -> Vec<LinkSocket> {
-        self.sockets_above(|link| link.kind == LinkKind::Physical || devices.contains(&link.name))
+        let physical = self
+            .links
+            .iter()
+            .filter(|link| link.kind == LinkKind::Physical);
+        let devices = physical.map(|link| &link.name).chain(devices);
+        self.sockets_on(&LinkGraph::new(&self.links).lost_with(devices))
     }
 
-    fn sockets_above(&self, is_base: impl Fn(&Link) -> bool) -> Vec<LinkSocket> {
-        let lost = self.names_above(is_base);
+    fn sockets_on(&self, lost: &BTreeSet<IfName>) -> Vec<LinkSocket> {
         let taps = self.taps(false);
         let all = self.sockets.iter().cloned().chain(taps);
         all.filter(|socket| socket.dev.as_ref().is_some_and(|dev| lost.contains(dev)))
             .collect()
     }
 
-    /// The addresses that these links and those on them have, each with the index of its link.
-    pub(crate) fn addresses_above(&self, is_base: impl Fn(&Link) -> bool) -> BTreeMap<IpAddr, u32> {
-        let lost = self.names_above(is_base);
+    /// The addresses that these links have, each with the index of its link.
+    pub(crate) fn addresses_on(&self, lost: &BTreeSet<IfName>) -> BTreeMap<IpAddr, u32> {
         let links = self.links.iter();
         let links = links.filter(|link| lost.contains(&link.name));
         let indices: BTreeMap<_, _> = links.map(|link| (&link.name, link.index)).collect();
@@ -97,24 +100,6 @@ impl NetState {
         addresses
             .filter_map(|one| Some((one.local, *indices.get(&one.dev)?)))
             .collect()
-    }
-
-    /// The names of these links and of those on them.
-    fn names_above(&self, is_base: impl Fn(&Link) -> bool) -> BTreeSet<&IfName> {
-        let mut lost: BTreeSet<&IfName> = BTreeSet::new();
-        // Every pass finds the links on those of the pass before.
-        let mut known = None;
-        while known != Some(lost.len()) {
-            known = Some(lost.len());
-            let next = self.links.iter().filter(|link| {
-                let parent = link.parent.as_ref();
-                let is_above = parent
-                    .is_some_and(|one| matches!(one, Parent::Own(name) if lost.contains(name)));
-                is_above || is_base(link)
-            });
-            lost = next.map(|link| &link.name).collect();
-        }
-        lost
     }
 
     /// Whether programs have something on its links, or may have.
