@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 /// line for tc(8), and `address ADDRESS/LENGTH DEV PROTOCOL` adds an address with an `IFA_PROTO`, as a program does.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(super) struct Case {
     /// What `eth0` is, as ip(8) has it; a macvlan where it is empty, or the kernel lacks the kind.
     pub kind: String,

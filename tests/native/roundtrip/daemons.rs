@@ -242,18 +242,16 @@ fn way(hop: &Value) -> Option<String> {
 }
 
 fn deletion(route: &Value) -> String {
-    let mut line = format!("route del {}", text(&route["dst"]));
-    for key in ["table", "metric", "tos", "nhid"] {
-        if route[key] != Value::Null {
-            line += &format!(" {key} {}", text(&route[key]));
-        }
-    }
-    line += &format!(" proto {}", text(&route["protocol"]));
+    let mut words = vec![format!("route del {}", text(&route["dst"]))];
+    let keys = ["table", "metric", "tos", "nhid"].into_iter();
+    let keys = keys.filter(|key| route[key] != Value::Null);
+    words.extend(keys.map(|key| format!("{key} {}", text(&route[key]))));
+    words.push(format!("proto {}", text(&route["protocol"])));
     if route["nhid"] == Value::Null && route["nexthops"] == Value::Null {
         let dev = || format!("dev {}", text(&route["dev"]));
-        line += &format!(" {}", way(route).unwrap_or_else(dev));
+        words.push(way(route).unwrap_or_else(dev));
     }
-    line
+    words.join(" ")
 }
 
 fn text(value: &Value) -> String {
