@@ -269,16 +269,11 @@ fn of_sockets(surveyed: &Surveyed, compared: &mut [Compared]) -> Vec<Problem> {
 
 /// The connections that end with links.
 fn translated(surveyed: &Surveyed) -> Translated {
-    let mut all = Translated::new(&surveyed.host.state, &surveyed.baseline.devices);
-    for pod in surveyed.matched.iter().map(|one| &one.pod) {
-        if let Some(state) = pod.kept() {
-            all.add(pod, state);
-        }
-    }
-    for one in &surveyed.unmatched {
-        all.add(&one.pod, &one.state);
-    }
-    all.read()
+    let matched = surveyed.matched.iter().map(|one| &one.pod);
+    let matched = matched.filter_map(|pod| Some((pod, pod.kept()?)));
+    let others = surveyed.unmatched.iter().map(|one| (&one.pod, &one.state));
+    let devices = &surveyed.baseline.devices;
+    Translated::read(&surveyed.host.state, devices, matched.chain(others))
 }
 
 /// What a restore needs besides the pods' checkpoints.

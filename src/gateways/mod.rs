@@ -225,9 +225,8 @@ fn survey(
     budget: Duration,
     problems: &mut Vec<Problem>,
 ) -> ProbePlan {
-    let (states, spent): (Vec<_>, _) = observe_reach(&mut inventory.pods, &inventory.host, budget)
-        .into_iter()
-        .unzip();
+    let observed = observe_reach(&mut inventory.pods, &inventory.host, budget);
+    let (states, spent): (Vec<_>, _) = observed.into_iter().unzip();
     let bare: Vec<bool> = states.iter().map(is_bare).collect();
     let graph = LinkGraph::new(&inventory.host.state.links);
     let witnesses = Witnesses {

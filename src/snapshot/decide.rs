@@ -11,6 +11,7 @@ use super::changes::{Changes, Gone, PodChange, PodDecision, WriteReason, has_sam
 use super::facts::{Archive, GoodRecord, Moment, Observation, PodObservation, Reading};
 use super::host_state;
 use crate::model::checkpoint::{Extension, SCHEMA};
+use crate::model::net::limits::ENTRIES;
 use crate::model::pod::empty::{EmptyNetns, Evidence};
 use crate::model::problem::SnapshotCause;
 use crate::model::{
@@ -18,9 +19,6 @@ use crate::model::{
     PodSummary, Problem, interfaces,
 };
 use crate::plan::snapshot_quality::{self, less_restorable};
-
-/// How many entries of a table a checkpoint has, at most: a netfix that reads it has some kilobytes of memory for each.
-const LONGEST: usize = 120_000;
 
 /// Decides what a snapshot changes.
 pub(crate) fn decide(now: Observation, stored: &Archive) -> Changes {
@@ -303,12 +301,10 @@ impl<'a> Decider<'a> {
             .extend(snapshot_quality::unsupported_in_pod(&state));
         self.problems.extend(snapshot_quality::duplicates(&state));
         let mut state = state.lasting();
-        let left = state.shorten(LONGEST);
+        let left = state.shorten(ENTRIES);
         if left > 0 {
-            let cause = SnapshotCause::TooLong {
-                most: LONGEST,
-                left,
-            };
+            let most = ENTRIES;
+            let cause = SnapshotCause::TooLong { most, left };
             self.problems.push(cause.error("checkpoint"));
         }
         let extension = Extension {

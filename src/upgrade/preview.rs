@@ -142,8 +142,9 @@ fn seen(
             }
             Ok(_) => {}
             Err(error) => {
-                let error = error.to_string();
-                let cause = WindowCause::NamespaceUnreadable { error };
+                let cause = WindowCause::NamespaceUnreadable {
+                    error: error.to_string(),
+                };
                 problems.push(cause.error(pod.netns.shown()).of(&pod.info.id));
             }
         }
@@ -155,20 +156,17 @@ fn seen(
     // The check has found devices that do not exist.
     let reloaded = at_risk::reloaded(&drivers, &request.devices, &graph).unwrap_or_default();
     let lost = &at_risk::devices(&reloaded, &graph) | &devices;
-    let mut translated = Translated::new(&host.state, &lost);
-    for (pod, state) in &at_risk {
-        translated.add(pod, state);
-    }
-    problems.extend(translated.read().problems());
-    let devices_lost = lost.into_iter();
-    let devices_lost = devices_lost.map(|device| DeviceLoss::of(device, &host.state, &graph));
+    let at_risk = at_risk.iter().map(|(pod, state)| (*pod, state));
+    problems.extend(Translated::read(&host.state, &lost, at_risk).problems());
+    let lost = lost.into_iter();
+    let lost = lost.map(|device| DeviceLoss::of(device, &host.state, &graph));
     pods.sort_by(|a: &PodSummary, b| a.info.id.cmp(&b.info.id));
     Preview {
         node: inventory.node,
         unit: None,
         pods,
         nics: nics::named(&devices).unwrap_or_default(),
-        devices: devices_lost.collect(),
+        devices: lost.collect(),
         rehearsal: None,
         problems,
         is_refused: false,

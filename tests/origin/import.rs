@@ -374,10 +374,10 @@ fn files_writable_by_other_users_are_refused() {
     );
     let huge = |path: &PathBuf, _: &Value| {
         fs::File::create(path)
-            .and_then(|file| file.set_len(17 << 20))
+            .and_then(|file| file.set_len(33 << 20))
             .expect("a huge file");
     };
-    is_named("06c9b8d0a800", huge, corrupt, &["17 MiB"]);
+    is_named("06c9b8d0a800", huge, corrupt, &["33 MiB"]);
 }
 
 #[test]

@@ -69,36 +69,31 @@ impl NamespaceConnections {
 }
 
 impl Translated {
-    /// None yet; the host can lose these devices.
-    pub(crate) fn new(host: &NetState, devices: &BTreeSet<IfName>) -> Self {
-        let lost = host.addresses_on(&LinkGraph::new(&host.links).lost_with(devices));
-        Self {
-            host: NamespaceConnections::new(lost),
-            pods: Vec::new(),
-        }
-    }
-
-    /// Adds a pod, if it can lose an address with the host's links.
-    pub(crate) fn add(&mut self, pod: &Pod, state: &NetState) {
-        let lost = state.addresses_on(&LinkGraph::new(&state.links).lost_with_host());
-        if !lost.is_empty() {
-            self.pods.push(PodConnections {
+    /// Reads those of the host, which can lose these devices, and of the pods that can lose an address with the host's links. The calling
+    /// thread is inside the host's namespace.
+    pub(crate) fn read<'a>(
+        host: &NetState,
+        devices: &BTreeSet<IfName>,
+        pods: impl IntoIterator<Item = (&'a Pod, &'a NetState)>,
+    ) -> Self {
+        let lost = LinkGraph::new(&host.links).lost_with(devices);
+        let mut host = NamespaceConnections::new(host.addresses_on(&lost));
+        host.read();
+        let of_pod = |(pod, state): (&Pod, &NetState)| {
+            let lost = state.addresses_on(&LinkGraph::new(&state.links).lost_with_host());
+            (!lost.is_empty()).then(|| PodConnections {
                 pod: pod.closed_copy(),
                 own: NamespaceConnections::new(lost),
-            });
-        }
-    }
-
-    /// Reads them. The calling thread is inside the host's namespace.
-    pub(crate) fn read(mut self) -> Self {
-        self.host.read();
-        let read = visit(&mut self.pods, |one| one.own.read());
-        for (one, read) in self.pods.iter_mut().zip(read) {
+            })
+        };
+        let mut pods: Vec<_> = pods.into_iter().filter_map(of_pod).collect();
+        let read = visit(&mut pods, |one| one.own.read());
+        for (one, read) in pods.iter_mut().zip(read) {
             if let Err(error) = read {
                 one.own.found = Err(error.to_string());
             }
         }
-        self
+        Self { host, pods }
     }
 
     /// How many the host and each pod have.

@@ -35,6 +35,8 @@ pub(crate) const MEMBERS: usize = PAYLOAD / 8;
 pub(crate) const TRAFFIC: usize = 4096;
 /// Attributes of one of them that are stored, and links that its actions name (`TCA_ACT_MAX_PRIO`, `linux/pkt_cls.h`).
 pub(crate) const TRAFFIC_ATTRIBUTES: usize = 32;
+/// Entries of a table that a checkpoint has, such as routes: a netfix that reads it has some kilobytes of memory for each.
+pub(crate) const ENTRIES: usize = 120_000;
 /// What programs have on links: more are not recorded.
 pub(crate) const SOCKETS: usize = 4096;
 /// Forwarding entries of a link: more are neither recorded nor restored.

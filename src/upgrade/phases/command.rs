@@ -67,13 +67,9 @@ pub(crate) fn translated(request: &UpgradeRequest<'_>) -> Result<Translated, Ref
     for state in states.iter().flatten() {
         devices.extend(stack::devices(&graph.under(&state.links)).cloned());
     }
-    let mut all = Translated::new(host, &devices);
-    for (pod, state) in inventory.pods.iter().zip(&states) {
-        if let Ok(state) = state {
-            all.add(pod, state);
-        }
-    }
-    Ok(all.read())
+    let pods = inventory.pods.iter().zip(&states);
+    let pods = pods.filter_map(|(pod, state)| Some((pod, state.as_ref().ok()?)));
+    Ok(Translated::read(host, &devices, pods))
 }
 
 /// A command of the user while it runs.
