@@ -37,6 +37,7 @@ mod window;
 pub use restore::engine;
 mod runtime;
 mod side_by_side;
+mod situation;
 mod snapshot;
 pub mod store;
 mod systemd;

@@ -24,8 +24,8 @@ use crate::records::stored::{last_success, load_in_part, shown};
 use crate::records::survey::{Surveyed, survey};
 use crate::refusal::Refusal;
 use crate::rehearsal::{self, Weights};
-use crate::restore::compare::{Compared, Depth, compare};
 use crate::runtime;
+use crate::situation::{Compared, Depth, Situation};
 use crate::snapshot::SECOND_LOOK;
 use crate::store::Store;
 
@@ -139,9 +139,10 @@ fn examine(
     store: &Store,
     progress: &mut dyn Listener,
 ) -> Result<Examined, Refusal> {
-    let (mut surveyed, mut problems) = survey_all(check, inventory, store)?;
+    let (surveyed, mut problems) = survey_all(check, inventory, store)?;
     progress.notice(Progress::Phase(Stage::Comparing, surveyed.matched.len()));
-    let compared = compare(&mut surveyed, Depth::Creation)?;
+    let seen = Situation::of(surveyed, Depth::Creation)?;
+    let (mut surveyed, compared) = (seen.surveyed, seen.compared);
     let (host, mut pods) = (compared.host, compared.pods);
     let left_out = leave_out(&mut surveyed, &mut pods, check.devices, &mut problems);
     problems.extend(compared.unsupported);

@@ -11,7 +11,7 @@ use crate::records::matched::{Matched, RecordOrigin};
 use crate::records::rejected::{Reason, Rejected};
 use crate::records::stored::age;
 use crate::records::survey::{Finding, Surveyed, Unmatched};
-use crate::restore::compare::Compared;
+use crate::situation::Compared;
 
 /// Collects the findings, one for each running pod that has or needs a checkpoint.
 #[derive(Default)]

@@ -3,27 +3,23 @@
 use crate::cli::DiffArgs;
 use crate::context::Context;
 use crate::progress::{Progress, Stage};
-use crate::records::contest::CNI_CACHE;
 use crate::records::fallback::Fallback;
 use crate::records::prepare::{RecordSource, SurveyRequest, prepare};
 use crate::refusal::Refusal;
 use crate::report::{self, Document};
-use crate::restore::compare::{Comparison, Depth, compare};
+use crate::situation::{Comparison, Depth, Situation};
 
 pub(super) fn diff(args: &DiffArgs, context: &mut Context) -> Result<Document, Refusal> {
     let generation = args.pods.generation;
+    let selection = args.pods.selectors.selection()?;
     let request = SurveyRequest {
-        selection: args.pods.selectors.selection()?,
         source: RecordSource::Checkpoints { generation },
         fallback: match generation {
             Some(_) => Fallback::Nothing,
             None => Fallback::GenerationsAndCache,
         },
-        with_daemons: false,
         nic: args.nic.nic_settings,
-        parent: None,
-        runtimes: args.runtimes.config(),
-        cni_cache: CNI_CACHE.into(),
+        ..SurveyRequest::new(selection, args.runtimes.config())
     };
     plan(&request, true, context)
 }
@@ -34,16 +30,15 @@ pub(super) fn plan(
     exit_code: bool,
     context: &mut Context,
 ) -> Result<Document, Refusal> {
-    let mut surveyed = prepare(request, &context.store)?;
-    let count = surveyed.matched.len();
-    let comparison = if surveyed.has_work() {
-        context
-            .progress
-            .notice(Progress::Phase(Stage::Comparing, count));
-        compare(&mut surveyed, Depth::Complete)?
+    let surveyed = prepare(request, &context.store)?;
+    let mut seen = if surveyed.has_work() {
+        let stage = Progress::Phase(Stage::Comparing, surveyed.matched.len());
+        context.progress.notice(stage);
+        Situation::of(surveyed, Depth::Complete)?
     } else {
-        Comparison::default()
+        let compared = Comparison::default();
+        Situation { surveyed, compared }
     };
-    let notes = surveyed.learn_from_runtimes(&[], &request.runtimes);
-    Ok(report::drift(&surveyed, comparison, notes, exit_code))
+    let notes = seen.surveyed.learn_from_runtimes(&[], &request.runtimes);
+    Ok(report::drift(seen, notes, exit_code))
 }

@@ -13,8 +13,8 @@ use crate::plan::PodVerdict;
 use crate::records::stored::{Stored, age, load, summary_of};
 use crate::refusal::Refusal;
 use crate::report::{self, Document, Exit, Extra, PodView, ShowView, State};
-use crate::restore::inspect::{Inspected, inspect};
 use crate::runtime;
+use crate::situation::inspect::{Inspected, inspect};
 use crate::store::{PastCheckpoints, Store};
 
 /// Finds the one checkpoint that is named by id, name, or the beginning of either, and compares it with the machine.

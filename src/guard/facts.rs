@@ -7,7 +7,7 @@ use crate::model::{Hardware, IfName, Indexed, Link, LinkGraph, LinkKind, NetStat
 use crate::plan::{HostLinks, PodVerdict};
 use crate::records::matched::Matched;
 use crate::records::survey::Surveyed;
-use crate::restore::compare::Comparison;
+use crate::situation::Comparison;
 
 /// The host's links under pods, by their recorded names.
 pub(super) fn links(surveyed: &Surveyed, compared: &Comparison) -> BTreeMap<IfName, LinkSight> {

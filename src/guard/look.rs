@@ -15,13 +15,11 @@ use crate::model::problem::{Cause, InventoryCause, StoreCause};
 use crate::model::window::{GuardRecord, UnplannedEnd, WindowPod};
 use crate::model::{IfName, Problem};
 use crate::plan::PodVerdict;
-use crate::records::contest::CNI_CACHE;
-use crate::records::fallback::Fallback;
 use crate::records::matched::Matched;
-use crate::records::prepare::{RecordSource, SurveyRequest, prepare};
+use crate::records::prepare::SurveyRequest;
 use crate::records::survey::Surveyed;
 use crate::refusal::Refusal;
-use crate::restore::compare::{Depth, compare};
+use crate::situation::{Depth, Situation};
 use crate::store::Store;
 use crate::upgrade::driver::unplanned::{UnplannedLoss, drive_unplanned};
 use crate::upgrade::ledger::Upgraded;
@@ -206,18 +204,12 @@ fn observe(
     known: &GuardRecord,
     store: &Store,
 ) -> Result<GuardObservation, Refusal> {
-    let survey = SurveyRequest {
-        selection: request.upgrade.selection.clone(),
-        source: RecordSource::Checkpoints { generation: None },
-        fallback: Fallback::GenerationsAndCache,
-        with_daemons: false,
+    let (selection, runtimes) = (&request.upgrade.selection, &request.upgrade.runtimes);
+    let wanted = SurveyRequest {
         nic: request.upgrade.nic,
-        parent: None,
-        runtimes: request.upgrade.runtimes.clone(),
-        cni_cache: CNI_CACHE.into(),
+        ..SurveyRequest::new(selection.clone(), runtimes.clone())
     };
-    let mut surveyed = prepare(&survey, store)?;
-    let compared = compare(&mut surveyed, Depth::Creation)?;
+    let Situation { surveyed, compared } = Situation::look(&wanted, store, Depth::Creation)?;
     let unread = surveyed.problems.iter().filter(|one| is_unread(one));
     let mut unknown: Vec<Problem> = unread.cloned().collect();
     let recorded = surveyed.node_state.as_ref();

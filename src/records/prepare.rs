@@ -13,7 +13,7 @@ use crate::model::problem::{ForeignCause, MatchingCause};
 use crate::model::{Checkpoint, IfName, NodeState, PodId, PodInfo, Problem};
 use crate::plan::{DaemonState, NicMode, NicRules};
 use crate::records::cni_cache;
-use crate::records::contest;
+use crate::records::contest::{self, CNI_CACHE};
 use crate::records::fallback::{Fallback, FallbackRequest};
 use crate::records::stored::{Stored, load_light, load_node};
 use crate::records::survey::{Records, SourceContents, Surveyed, survey_from};
@@ -41,6 +41,22 @@ pub(crate) struct SurveyRequest {
     pub runtimes: RuntimeConfig,
     /// libcni's cache, which shows who had a contested address first.
     pub cni_cache: PathBuf,
+}
+
+impl SurveyRequest {
+    /// With the records of the state directory, and what completes them.
+    pub(crate) fn new(selection: Selection, runtimes: RuntimeConfig) -> Self {
+        Self {
+            selection,
+            source: RecordSource::Checkpoints { generation: None },
+            fallback: Fallback::GenerationsAndCache,
+            with_daemons: false,
+            nic: NicMode::default(),
+            parent: None,
+            runtimes,
+            cni_cache: CNI_CACHE.into(),
+        }
+    }
 }
 
 /// Where records come from.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::model::{Code, PodId, Problem, Severity};
 use crate::plan::{Plan, PodVerdict};
 use crate::records::matched::Matched;
-use crate::restore::compare::Compared;
+use crate::situation::Compared;
 
 /// What becomes of a pod in a rehearsal.
 #[derive(Debug, Clone, Copy)]

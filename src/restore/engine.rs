@@ -18,13 +18,13 @@ use crate::records::prepare::{RecordSource, SurveyRequest, prepare};
 use crate::records::survey::Surveyed;
 use crate::refusal::Refusal;
 use crate::restore::apply::{self, FailedStep};
-use crate::restore::host::scope::plan_of;
 use crate::restore::permit::Permit;
 use crate::restore::pods::batch::work_on_created;
 use crate::restore::pods::pod::{PodJob, PodState, View};
 use crate::restore::pods::round::apply_plan;
 use crate::restore::turns::Turn;
 use crate::runtime::{RuntimeConfig, Which};
+use crate::situation::plan_of;
 use crate::store::Store;
 
 /// The host and pods, with what is missing in each.
@@ -94,19 +94,16 @@ impl Ready {
 
 fn survey(state_dir: PathBuf, netns: &str) -> Result<Surveyed, Refusal> {
     node::know_node()?;
+    let selection = Selection::new(&[(Bytes::from(netns), None)], &[])?;
+    let runtimes = RuntimeConfig {
+        which: Which::None,
+        endpoint: None,
+        containers: None,
+    };
     let request = SurveyRequest {
-        selection: Selection::new(&[(Bytes::from(netns), None)], &[])?,
-        source: RecordSource::Checkpoints { generation: None },
         fallback: Fallback::Nothing,
         with_daemons: true,
-        nic: NicMode::default(),
-        parent: None,
-        runtimes: RuntimeConfig {
-            which: Which::None,
-            endpoint: None,
-            containers: None,
-        },
-        cni_cache: CNI_CACHE.into(),
+        ..SurveyRequest::new(selection, runtimes)
     };
     prepare(&request, &Store::new(state_dir))
 }

@@ -3,7 +3,6 @@
 //! The order of a restore is in `session.rs`.
 
 mod apply;
-pub(crate) mod compare;
 mod conflict;
 pub(crate) mod course;
 mod create_links;
@@ -11,7 +10,6 @@ mod create_links;
 pub mod engine;
 mod facts;
 mod host;
-pub(crate) mod inspect;
 mod permit;
 mod pods;
 pub(crate) mod rehearsed;

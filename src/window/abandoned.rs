@@ -14,15 +14,13 @@ use crate::matching::Selection;
 use crate::model::problem::CheckCause;
 use crate::model::window::{Phase, PhaseName, WindowPod};
 use crate::model::{Loss, PodId, Problem, State, Window};
-use crate::plan::{NicMode, PodVerdict};
-use crate::records::contest::CNI_CACHE;
-use crate::records::fallback::Fallback;
-use crate::records::prepare::{RecordSource, SurveyRequest, prepare};
+use crate::plan::PodVerdict;
+use crate::records::prepare::SurveyRequest;
 use crate::records::stored::{Stored, load, load_in_part, load_node};
 use crate::refusal::Refusal;
 use crate::restore::Restored;
-use crate::restore::compare::{Compared, Depth, compare};
 use crate::runtime::RuntimeConfig;
+use crate::situation::{Compared, Depth, Situation};
 use crate::store::Store;
 use crate::window::event::{Event, Reached};
 use crate::window::facts::{Silence, excuse};
@@ -210,21 +208,11 @@ fn query_rebuilds(
 }
 
 fn states(config: &RuntimeConfig, store: &Store) -> Result<PodStates, Refusal> {
-    let request = SurveyRequest {
-        selection: Selection::everything(),
-        source: RecordSource::Checkpoints { generation: None },
-        fallback: Fallback::GenerationsAndCache,
-        with_daemons: false,
-        nic: NicMode::default(),
-        parent: None,
-        runtimes: config.clone(),
-        cni_cache: CNI_CACHE.into(),
-    };
-    let mut surveyed = prepare(&request, store)?;
-    let comparison = compare(&mut surveyed, Depth::Creation)?;
+    let request = SurveyRequest::new(Selection::everything(), config.clone());
+    let Situation { surveyed, compared } = Situation::look(&request, store, Depth::Creation)?;
     let mut states = Vec::new();
-    let mut problems = Vec::from_iter(drift(comparison.host.lines().into_iter(), None));
-    for (matched, compared) in surveyed.matched.iter().zip(comparison.pods) {
+    let mut problems = Vec::from_iter(drift(compared.host.lines().into_iter(), None));
+    for (matched, compared) in surveyed.matched.iter().zip(compared.pods) {
         let id = &matched.info.id;
         states.push((id.clone(), State::from(&compared.verdict)));
         let generation = matched.origin.generation();

@@ -6,20 +6,17 @@ use serde::Serialize;
 
 use crate::inventory::Inventory;
 use crate::inventory::observe::Host;
-use crate::inventory::unread;
-use crate::inventory::visit::visit;
-use crate::kernel::state::Needs;
-use crate::kernel::{Error, link};
+use crate::kernel::link;
 use crate::matching::Selection;
 use crate::model::next::LostPods;
-use crate::model::{IfName, NetState, PodId, PodInfo, Problem, StackLink};
-use crate::plan::{self, HostLinks};
+use crate::model::{IfName, NetState, PodInfo, Problem, StackLink};
+use crate::plan::{HostLinks, PodVerdict};
 use crate::records::fallback::FallbackRequest;
-use crate::records::matched::Matched;
 use crate::records::rejected::Reason;
 use crate::records::stored::load_in_part;
 use crate::records::survey::{Finding, Surveyed, Unmatched, survey};
 use crate::refusal::Refusal;
+use crate::situation::{Depth, Situation};
 use crate::store::Store;
 
 /// The network of the running pods.
@@ -68,20 +65,26 @@ pub(crate) fn lost_pods(store: &Store) -> Result<LostPods, Refusal> {
     let stored = load_in_part(store, &selection)?;
     let inventory = Inventory::open(&selection)?;
     let running = inventory.pods.len();
-    let mut surveyed = survey(inventory, stored, &selection, store, FallbackRequest::ALL)?;
-    Ok(PodNetworks::of(&mut surveyed, running).0.which)
+    let surveyed = survey(inventory, stored, &selection, store, FallbackRequest::ALL)?;
+    let mut seen = Situation::of(surveyed, Depth::Loss)?;
+    Ok(PodNetworks::of(&mut seen, running).0.which)
 }
 
 impl PodNetworks {
-    /// Compares what the verdict on a pod depends on: its links, addresses and routes.
-    /// `running` are the namespaces that were entered, of pods and others. Returns also why pods are unknown.
-    pub(crate) fn of(surveyed: &mut Surveyed, running: usize) -> (Self, Vec<Problem>) {
+    /// By a look of [`Depth::Loss`]. `running` are the namespaces that were entered, of pods and others. Returns also why pods are unknown.
+    pub(crate) fn of(seen: &mut Situation, running: usize) -> (Self, Vec<Problem>) {
+        let Situation { surveyed, compared } = seen;
         let mut problems = Vec::new();
         let mut lost = Vec::new();
-        let Surveyed { host, matched, .. } = surveyed;
-        for compared in visit(matched, |one| one.has_lost(host)) {
-            let compared = compared.unwrap_or_else(|error| Err(unread("netns", &error)));
-            lost.push(compared.map_err(|problem| problems.push(problem)).ok());
+        for (matched, compared) in surveyed.matched.iter().zip(&compared.pods) {
+            lost.push(match &compared.verdict {
+                PodVerdict::Lost(_) => Some(true),
+                PodVerdict::InSync | PodVerdict::Drifted => Some(false),
+                PodVerdict::Unknown(problem) => {
+                    problems.push(problem.clone().of(&matched.info.id));
+                    None
+                }
+            });
         }
         let both = surveyed.matched.iter().zip(&lost);
         let with_record = both.filter(|(_, lost)| **lost == Some(true));
@@ -105,7 +108,7 @@ impl PodNetworks {
             complete: count(Some(false)),
             lost: count(Some(true)),
             unknown: count(None),
-            links: faulty_links(surveyed),
+            links: faulty_links(surveyed, &compared.links),
             which: LostPods {
                 without_checkpoint: bare.len(),
                 pods: [with_record, bare].concat(),
@@ -116,26 +119,6 @@ impl PodNetworks {
             problems.extend(surveyed.doubts().map(Problem::demoted));
         }
         (networks, problems)
-    }
-}
-
-impl Matched {
-    /// Whether the pod has lost what carried its network; the calling thread must be inside its namespace.
-    fn has_lost(&mut self, host: &Host) -> Result<bool, Problem> {
-        let observe = |one: &mut Self| {
-            let links = one.pod.observe_links_inside(host)?;
-            one.complete_inside(links, Needs::default())
-        };
-        let unread = |error: &Error, id: &PodId| unread("netns", error).of(id);
-        let now = match observe(self) {
-            Err(error @ Error::TooMany(_)) => {
-                let lost = self.lost_claims(host).ok().flatten();
-                return lost.map_or_else(|| Err(unread(&error, &self.info.id)), |_| Ok(true));
-            }
-            now => now.map_err(|error| unread(&error, &self.info.id))?,
-        };
-        let (wanted, _) = self.wanted(&now, &HostLinks::default(), &[]);
-        Ok(self.loss(&wanted, &now, &host.state).is_some())
     }
 }
 
@@ -153,7 +136,7 @@ fn has_lost(one: &Unmatched) -> Option<bool> {
 
 /// The recorded devices and links under the pods that do not work; of those on each other, the lowest. A device under no pod counts
 /// if it had carrier.
-fn faulty_links(surveyed: &mut Surveyed) -> Vec<FaultyLink> {
+fn faulty_links(surveyed: &mut Surveyed, links: &HostLinks) -> Vec<FaultyLink> {
     let Surveyed {
         host,
         baseline,
@@ -165,8 +148,6 @@ fn faulty_links(surveyed: &mut Surveyed) -> Vec<FaultyLink> {
         .filter_map(|one| one.checkpoint.netfix.as_ref());
     let stack = extensions.flat_map(|extension| &extension.stack);
     let under: BTreeMap<&IfName, &StackLink> = stack.map(|link| (&link.name, link)).collect();
-    let observed = baseline.observed(&host.state, None);
-    let (_, links) = plan::host(&baseline.state, observed, &baseline.devices);
     let mut faults = BTreeMap::new();
     let devices = baseline.devices.iter();
     let working = devices.filter(|name| {

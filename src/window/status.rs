@@ -17,9 +17,10 @@ use crate::model::{Code, NodeIdentity, NodeState, Problem, Window};
 use crate::records::fallback::FallbackRequest;
 use crate::records::matched::{Matched, RecordOrigin};
 use crate::records::stored::load_in_part;
-use crate::records::survey::{Finding, Surveyed, survey};
+use crate::records::survey::{Finding, survey};
 use crate::refusal::Refusal;
 use crate::runtime;
+use crate::situation::{Depth, Situation};
 use crate::store::{Store, StoreError};
 use crate::systemd::{Bus, UnitState};
 use crate::window::network::PodNetworks;
@@ -98,8 +99,9 @@ pub(crate) fn run(runtimes: &runtime::RuntimeConfig, context: &Context) -> Resul
     status.runtimes = answer.map_or_else(Vec::new, |answer| answer.queried.clone());
     // A survey reports them, unless it fails.
     let damaged = stored.problems.clone();
-    match survey(inventory, stored, &selection, store, FallbackRequest::ALL) {
-        Ok(surveyed) => status.note(surveyed),
+    let surveyed = survey(inventory, stored, &selection, store, FallbackRequest::ALL);
+    match surveyed.and_then(|surveyed| Situation::of(surveyed, Depth::Loss)) {
+        Ok(seen) => status.note(seen),
         Err(refusal) if refusal.has(Code::NotTheHost) => return Err(refusal),
         Err(refusal) => {
             status.problems.extend(damaged);
@@ -129,7 +131,10 @@ pub(crate) fn run(runtimes: &runtime::RuntimeConfig, context: &Context) -> Resul
 
 impl Status {
     /// What runs, beside what is stored.
-    fn note(&mut self, mut surveyed: Surveyed) {
+    fn note(&mut self, mut seen: Situation) {
+        let (network, problems) = PodNetworks::of(&mut seen, self.running);
+        self.network = Some(network);
+        let mut surveyed = seen.surveyed;
         for problem in std::mem::take(&mut surveyed.problems) {
             if problem.hides_host_record() {
                 self.leave(StatusPart::Snapshot, problem);
@@ -137,8 +142,6 @@ impl Status {
                 self.problems.push(problem);
             }
         }
-        let (network, problems) = PodNetworks::of(&mut surveyed, self.running);
-        self.network = Some(network);
         self.problems.extend(problems);
         let unmatched = surveyed.unmatched.iter();
         let private = unmatched.filter(|one| one.finding == Finding::Private);

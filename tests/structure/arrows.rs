@@ -51,8 +51,19 @@ const ARROWS: &[Arrows] = &[
         &["inventory", "matching", "plan", "records", "store"],
     ),
     (
-        "restore",
+        "situation",
         &["inventory", "matching", "plan", "records", "store"],
+    ),
+    (
+        "restore",
+        &[
+            "inventory",
+            "matching",
+            "plan",
+            "records",
+            "situation",
+            "store",
+        ],
     ),
     (
         "snapshot",

@@ -10,23 +10,18 @@ use crate::plan::PodVerdict;
 use crate::records::lost::Unrestorable;
 use crate::records::matched::Matched;
 use crate::records::stored::shown;
-use crate::records::survey::Surveyed;
 use crate::report::document::{Document, NodeView, PodView};
 use crate::report::problems::FEW;
 use crate::report::screen::{LastLine, Screen};
 use crate::report::style::Style;
 use crate::report::text::{count, list_or_dash, others, part_of, pod_noun};
-use crate::restore::compare::{Compared, Comparison};
+use crate::situation::{Compared, Situation};
 
 const DRIFT: u8 = Exit::Drift as u8;
 
 /// The document. With `exit_code`, drift has its own exit code, unless there is an error.
-pub(crate) fn drift(
-    surveyed: &Surveyed,
-    comparison: Comparison,
-    notes: Vec<Problem>,
-    exit_code: bool,
-) -> Document {
+pub(crate) fn drift(seen: Situation, notes: Vec<Problem>, exit_code: bool) -> Document {
+    let (surveyed, comparison) = (&seen.surveyed, seen.compared);
     let has_drifted = exit_code && comparison.has_drift();
     let recorded = surveyed.node_state.as_ref();
     let recorded = recorded.map(|recorded| shown(&recorded.stamp()));

@@ -19,10 +19,11 @@ use crate::restore::conflict::targets::ProbeTarget;
 use crate::restore::facts::RestoreState;
 use crate::restore::host::managed::Managed;
 use crate::restore::host::own_addresses::OwnAddresses;
-use crate::restore::host::scope::{self, plan_of, plan_without};
+use crate::restore::host::scope::{self, plan_without};
 use crate::restore::host::setting_owners::{self, SettingOwners};
 use crate::restore::host::wait_nic::{self, WaitLimit};
 use crate::restore::permit::Permit;
+use crate::situation::{not_selected, plan_of};
 
 /// The host's stack has at most this many layers, each of which may need a round.
 const HOST_ROUNDS: usize = 8;
@@ -100,7 +101,7 @@ impl<'a> HostJob<'a> {
         let mut findings = self.managed.findings(&self.done);
         let of_profile = |dev: &IfName| self.managed.settings_of(dev);
         findings.extend(setting_owners::findings(&self.done, self.host, of_profile));
-        findings.extend(scope::not_selected(self.host, self.baseline));
+        findings.extend(not_selected(self.host, self.baseline));
         findings
     }
 

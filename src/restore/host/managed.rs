@@ -19,9 +19,10 @@ use crate::model::problem::RestoreCause;
 use crate::model::{IfName, Problem};
 use crate::plan::{Change, NetlinkStep, Plan, Step};
 use crate::progress::{Listener, Progress, Wait};
-use crate::restore::host::scope::{in_scope, plan_of};
+use crate::restore::host::scope::in_scope;
 use crate::restore::host::wait_nic::{DevicesBelow, WaitLimit};
 use crate::restore::permit::Permit;
+use crate::situation::plan_of;
 use crate::systemd::{self, Bus};
 
 /// `NetworkManager` accepts the activation of a VLAN whose parent it is still taking over, and fails later: it is

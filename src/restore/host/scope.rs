@@ -4,30 +4,11 @@ use std::collections::BTreeSet;
 
 use crate::inventory::observe::Host;
 use crate::matching::host_baseline::HostBaseline;
-use crate::model::problem::MatchingCause;
-use crate::model::text::join;
-use crate::model::{Address, IfName, Indexed, LinkGraph, Problem};
+use crate::model::{Address, IfName, Indexed, LinkGraph};
 use crate::plan::link::port::is_taken_back;
-use crate::plan::{self, HostLinks, Plan};
+use crate::plan::{self, Plan};
 use crate::restore::host::own_addresses::OwnAddresses;
-
-/// What is missing on the host, and its links as a restore would leave them.
-pub(in crate::restore) fn plan_of(host: &Host, baseline: &HostBaseline) -> (Plan, HostLinks) {
-    let observed = baseline.observed(&host.state, None);
-    plan::host(&baseline.state, observed, &baseline.devices)
-}
-
-/// The devices that were made anew, lack something and are left out, because no selected pod needs them.
-pub(in crate::restore) fn not_selected(host: &Host, baseline: &HostBaseline) -> Option<Problem> {
-    let observed = baseline.observed(&host.state, None);
-    let mut names = baseline.left_out(&host.state);
-    names.retain(|name| {
-        let (plan, _) = plan::host(&baseline.state, observed, &BTreeSet::from([name.clone()]));
-        !plan.steps.is_empty() || plan.findings().next().is_some()
-    });
-    let cause = MatchingCause::HostNotSelected;
-    (!names.is_empty()).then(|| cause.warning(join(names, ", ")))
-}
+use crate::situation::plan_of;
 
 /// The plan without the addresses that are not to be added, or not yet.
 pub(super) fn plan_without(host: &Host, baseline: &HostBaseline, own: &OwnAddresses) -> Plan {

@@ -12,8 +12,8 @@ use crate::model::net::link::nic::NicGroup;
 use crate::model::problem::RestoreCause;
 use crate::model::{IfName, Problem};
 use crate::plan::{Plan, Step};
-use crate::restore::host::scope::plan_of;
 use crate::restore::host::wait_nic::WaitLimit;
+use crate::situation::plan_of;
 
 /// tuned applies its profile when udevd has announced the device, within this time.
 const TUNED_LIMIT: Duration = Duration::from_secs(3);

@@ -13,7 +13,7 @@ use crate::model::{Hardware, IfName, Link, LinkGraph, Problem, stack};
 use crate::plan::HostLinks;
 use crate::plan::link::sriov;
 use crate::restore::facts::Limits;
-use crate::restore::host::scope::plan_of;
+use crate::situation::plan_of;
 
 /// How long udev may take to finish with a new device.
 const UDEV_LIMIT: Duration = Duration::from_secs(10);

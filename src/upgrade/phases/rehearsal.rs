@@ -13,7 +13,7 @@ use crate::records::fallback::FallbackRequest;
 use crate::records::survey::{Records, SourceContents, survey_from};
 use crate::refusal::Refusal;
 use crate::rehearsal::{self, Rehearsed, Weights};
-use crate::restore::compare::{Depth, compare};
+use crate::situation::{Depth, Situation};
 use crate::snapshot::Captured;
 use crate::store::Store;
 use crate::upgrade::baseline::LeftOut;
@@ -75,7 +75,10 @@ fn rehearse(
     }
     let stage = Progress::Phase(Stage::Rehearsing, surveyed.matched.len());
     context.progress.notice(stage);
-    let compared = compare(&mut surveyed, Depth::Creation)?;
+    let Situation {
+        mut surveyed,
+        compared,
+    } = Situation::of(surveyed, Depth::Creation)?;
     let mut weights = Weights::new(&compared.host, &surveyed.matched, &compared.pods);
     weights.leave_out(|id| left_out.has(id));
     surveyed

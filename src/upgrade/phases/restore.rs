@@ -8,8 +8,6 @@ use crate::context::Context;
 use crate::inventory::sockets::connections::Translated;
 use crate::model::{PodId, Severity};
 use crate::progress::{Listener, Progress};
-use crate::records::contest::CNI_CACHE;
-use crate::records::fallback::Fallback;
 use crate::records::prepare::{RecordSource, SurveyRequest};
 use crate::restore::course::Course;
 use crate::restore::settle::{LossWatch, Settle};
@@ -110,18 +108,13 @@ impl PodNetwork {
     ) -> Restored {
         let in_memory = (self.baseline.stored.clone(), self.baseline.node.clone());
         let wanted = SurveyRequest {
-            selection: request.selection.clone(),
             source: RecordSource::Memory {
                 contents: Box::new(in_memory),
                 // What a daemon has withdrawn since an older snapshot stays away.
                 is_of_window: !ledger.session.window().is_unplanned(),
             },
-            fallback: Fallback::GenerationsAndCache,
-            with_daemons: false,
             nic: request.nic,
-            parent: None,
-            runtimes: request.runtimes.clone(),
-            cni_cache: CNI_CACHE.into(),
+            ..SurveyRequest::new(request.selection.clone(), request.runtimes.clone())
         };
         let interrupted = || ledger.signals.interrupted();
         let limits = Limits {

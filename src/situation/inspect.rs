@@ -13,8 +13,8 @@ use crate::records::rejected::{Reason, Rejected};
 use crate::records::stored::Stored;
 use crate::records::survey::{Surveyed, survey};
 use crate::refusal::Refusal;
-use crate::restore::compare::{Compared, Comparison, Depth, compare};
 use crate::runtime;
+use crate::situation::{Compared, Comparison, Depth, Situation};
 use crate::store::Store;
 
 /// What is known of the pod of one checkpoint.
@@ -80,8 +80,9 @@ impl Inspected {
             self.runs = is_gone.then_some(false);
             return Ok(());
         };
-        let Comparison { links, pods, .. } = compare(&mut surveyed, Depth::Complete)?;
-        self.settings = settings(&mut surveyed.matched[0], &links);
+        let mut seen = Situation::of(surveyed, Depth::Complete)?;
+        let Comparison { links, pods, .. } = seen.compared;
+        self.settings = settings(&mut seen.surveyed.matched[0], &links);
         for compared in pods {
             if let PodVerdict::Unknown(problem) = compared.verdict {
                 self.problems.push(problem.of(&id));

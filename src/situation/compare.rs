@@ -4,16 +4,17 @@ use crate::inventory::observe::Host;
 use crate::inventory::sockets::Suspects;
 use crate::inventory::visit::visit;
 use crate::inventory::{cannot_observe, unread};
+use crate::kernel::state::Needs;
 use crate::kernel::{Error, state};
 use crate::matching::at_risk::PodDrivers;
-use crate::model::{Code, LinkGraph, Problem};
+use crate::model::{Code, LinkGraph, NetState, Problem};
 use crate::plan::link::ipv6;
 use crate::plan::{self, HostLinks, Plan, PodVerdict, snapshot_quality};
 use crate::records::matched::Matched;
 use crate::records::survey::Surveyed;
 use crate::refusal::Refusal;
-use crate::restore::host::scope::not_selected;
 use crate::side_by_side;
+use crate::situation::host::not_selected;
 
 /// What is missing on the host and in each pod.
 #[derive(Default)]
@@ -55,8 +56,13 @@ impl Comparison {
 impl Compared {
     /// A pod that could not be observed.
     fn unknown(reason: Problem) -> Self {
+        Self::bare(PodVerdict::Unknown(reason))
+    }
+
+    /// Nothing but the verdict.
+    fn bare(verdict: PodVerdict) -> Self {
         Self {
-            verdict: PodVerdict::Unknown(reason),
+            verdict,
             plan: Plan::default(),
             unsupported: Vec::new(),
             drivers: PodDrivers::default(),
@@ -71,6 +77,8 @@ pub(crate) enum Depth {
     /// To the last setting: what a new link of the pod starts with is read, in a hundred files.
     Complete,
     Creation,
+    /// Nothing is planned in pods: a verdict says whether one is lost, and that it is in sync where it is not.
+    Loss,
 }
 
 /// Compares the host and all matched pods with their records.
@@ -81,9 +89,10 @@ pub(crate) fn compare(surveyed: &mut Surveyed, depth: Depth) -> Result<Compariso
         matched,
         ..
     } = surveyed;
-    let new_link = state::new_link_settings(&mut host.socket)
-        .map_err(|error| cannot_observe("host", &error))?;
-    let observed = baseline.observed(&host.state, Some(&new_link));
+    let new_link = (depth != Depth::Loss).then(|| state::new_link_settings(&mut host.socket));
+    let new_link = new_link.transpose();
+    let new_link = new_link.map_err(|error| cannot_observe("host", &error))?;
+    let observed = baseline.observed(&host.state, new_link.as_ref());
     let (mut host_plan, links) = plan::host(&baseline.state, observed, &baseline.devices);
     host_plan.problems.extend(not_selected(host, baseline));
     let graph = LinkGraph::new(&host.state.links);
@@ -118,10 +127,15 @@ impl Matched {
         if depth == Depth::Complete {
             self.pod.read_all(true);
         }
-        let state = match self.observe_inside(host) {
+        let state = match self.observe_at(depth, host) {
             Err(error @ Error::TooMany(_)) => return self.compare_claims(host, &error),
             state => state.map_err(|error| unread("netns", &error))?,
         };
+        if depth == Depth::Loss {
+            let (wanted, _) = self.wanted(&state, links, &[]);
+            let lost = self.loss(&wanted, &state, &host.state);
+            return Ok(Compared::bare(PodVerdict::new(lost, &Plan::default())));
+        }
         let mut plan = self.plan(&state, None, links, &[]);
         if depth == Depth::Complete && plan.steps.iter().any(ipv6::begins_anew) {
             let settings = self
@@ -143,13 +157,19 @@ impl Matched {
         })
     }
 
+    fn observe_at(&mut self, depth: Depth, host: &Host) -> Result<NetState, Error> {
+        if depth != Depth::Loss {
+            return self.observe_inside(host);
+        }
+        let links = self.pod.observe_links_inside(host)?;
+        self.complete_inside(links, Needs::default())
+    }
+
     /// Compares what can be lost of a pod with a table that is not read whole.
     fn compare_claims(&mut self, host: &Host, error: &Error) -> Result<Compared, Problem> {
         let unread = |error: &Error| unread("netns", error);
         let lost = self.lost_claims(host).map_err(|error| unread(&error))?;
-        Ok(Compared {
-            verdict: PodVerdict::Lost(lost.ok_or_else(|| unread(error))?),
-            ..Compared::unknown(unread(error))
-        })
+        let lost = lost.ok_or_else(|| unread(error))?;
+        Ok(Compared::bare(PodVerdict::Lost(lost)))
     }
 }

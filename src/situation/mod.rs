@@ -1,0 +1,38 @@
+//! One look at the machine: the host and the running pods, the records about them, and what each of them lacks.
+
+mod compare;
+mod host;
+pub(crate) mod inspect;
+
+pub(crate) use compare::{Compared, Comparison, Depth};
+pub(crate) use host::{not_selected, plan_of};
+
+use crate::records::prepare::{SurveyRequest, prepare};
+use crate::records::survey::Surveyed;
+use crate::refusal::Refusal;
+use crate::store::Store;
+
+/// What a look found. Nothing is changed yet.
+pub(crate) struct Situation {
+    /// The pods beside their records.
+    pub surveyed: Surveyed,
+    /// What they and the host lack.
+    pub compared: Comparison,
+}
+
+impl Situation {
+    /// Looks at what a request selects.
+    pub(crate) fn look(
+        request: &SurveyRequest,
+        store: &Store,
+        depth: Depth,
+    ) -> Result<Self, Refusal> {
+        Self::of(prepare(request, store)?, depth)
+    }
+
+    /// Compares what was surveyed.
+    pub(crate) fn of(mut surveyed: Surveyed, depth: Depth) -> Result<Self, Refusal> {
+        let compared = compare::compare(&mut surveyed, depth)?;
+        Ok(Self { surveyed, compared })
+    }
+}
