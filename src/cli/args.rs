@@ -10,7 +10,6 @@ use clap_complete::ArgValueCompleter;
 
 use super::candidates;
 use super::headings::EXPERT;
-use super::nic::NicArgs;
 use crate::gateways::targets::VerifyTarget;
 use crate::inventory::selectors;
 use crate::matching::Selection;
@@ -138,20 +137,6 @@ pub struct ShowArgs {
     /// Use this generation of the checkpoints instead of the newest; `list --generations` prints the numbers
     #[arg(long, value_name = "NUMBER", add = ArgValueCompleter::new(candidates::generations))]
     pub generation: Option<u64>,
-    /// Which runtimes.
-    #[command(flatten)]
-    pub runtimes: Runtimes,
-}
-
-/// The pods to compare.
-#[derive(Debug, Args)]
-pub struct DiffArgs {
-    /// Which pods.
-    #[command(flatten)]
-    pub pods: PodArgs,
-    /// Settings of NICs.
-    #[command(flatten)]
-    pub nic: NicArgs,
     /// Which runtimes.
     #[command(flatten)]
     pub runtimes: Runtimes,

@@ -34,15 +34,16 @@ use candidates::{DEFAULT_STATE_DIR, STATE_DIR};
 use config::CONFIG;
 
 pub use args::{
-    CheckArgs, DEFAULT_KEEP, DiffArgs, ImportArgs, PodArgs, Runtimes, Selectors, ShowArgs,
-    SnapshotArgs, TargetArgs, VerifyArgs,
+    CheckArgs, DEFAULT_KEEP, ImportArgs, PodArgs, Runtimes, Selectors, ShowArgs, SnapshotArgs,
+    TargetArgs, VerifyArgs,
 };
 pub use guard::GuardArgs;
 pub use nic::NicArgs;
 pub use pages::{Page, page};
 pub(crate) use restore::NIC_WAIT;
 pub use restore::{
-    PaceArgs, PlanArgs, ProbeArgs, RateArgs, RestoreArgs, RestorePods, RestoreSource, SourceArgs,
+    DiffArgs, PaceArgs, PlanArgs, ProbeArgs, RateArgs, RestoreArgs, RestorePods, RestoreSource,
+    SourceArgs,
 };
 pub use window::{HoldArgs, ReportArgs, UpgradeArgs, WaitArgs};
 
@@ -203,7 +204,7 @@ pub enum Command {
     /// Show everything stored about one pod, and its current state
     #[command(after_help = examples::SHOW)]
     Show(ShowArgs),
-    /// Compare the checkpoints with the kernel
+    /// Compare the checkpoints with the kernel: `plan --exit-code`
     ///
     /// Exits with 3 if anything is missing or differs.
     #[command(after_help = examples::DIFF)]

@@ -88,15 +88,23 @@ impl RestorePods {
     }
 }
 
-/// The restore to plan.
+/// The restore to plan, for its exit code.
 #[derive(Debug, Args)]
-pub struct PlanArgs {
+pub struct DiffArgs {
     /// Which pods.
     #[command(flatten)]
     pub target: RestorePods,
     /// Where from.
     #[command(flatten)]
     pub source: SourceArgs,
+}
+
+/// The restore to plan.
+#[derive(Debug, Args)]
+pub struct PlanArgs {
+    /// Which one.
+    #[command(flatten)]
+    pub planned: DiffArgs,
     /// Exit with code 3 if there is anything to do
     #[arg(long)]
     pub exit_code: bool,

@@ -2,12 +2,12 @@
 
 mod check;
 mod common;
-mod diff;
 mod every;
 mod guard;
 mod host;
 mod import;
 mod list;
+mod plan;
 mod restore;
 mod show;
 mod snapshot;
@@ -69,12 +69,8 @@ fn document(command: &Command, context: &mut Context) -> Result<Document, Refusa
         } => list::generations(context),
         Command::List { pods, .. } => list::list(pods, context),
         Command::Show(args) => show::run(args, context),
-        Command::Diff(args) => diff::diff(args, context),
-        Command::Plan(PlanArgs {
-            target,
-            source,
-            exit_code,
-        }) => diff::plan(&target.request(source)?, *exit_code, context),
+        Command::Diff(planned) => plan::plan(planned, true, context),
+        Command::Plan(PlanArgs { planned, exit_code }) => plan::plan(planned, *exit_code, context),
         Command::Restore(args) => restore::run(args, context),
         Command::Verify(args) => verify::run(args, context),
         Command::Check(args) => Ok(check::run(args, context)),

@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use super::diff;
+use super::plan;
 use crate::cli::{NIC_WAIT, RestoreArgs};
 use crate::clock;
 use crate::context::Context;
@@ -15,7 +15,7 @@ use crate::window::abandoned;
 pub(super) fn run(args: &RestoreArgs, context: &mut Context) -> Result<Document, Refusal> {
     let request = args.target.request(&args.source)?;
     if args.dry_run {
-        return diff::plan(&request, false, context);
+        return plan::of(&request, false, context);
     }
     let began = clock::boottime();
     let limits = Limits {
