@@ -143,7 +143,7 @@ fn examine(
     progress.notice(Progress::Phase(Stage::Comparing, surveyed.matched.len()));
     let seen = Situation::of(surveyed, Depth::Creation)?;
     let (mut surveyed, compared) = (seen.surveyed, seen.compared);
-    let (host, mut pods) = (compared.host, compared.pods);
+    let (host, links, mut pods) = (compared.host, compared.links, compared.pods);
     let left_out = leave_out(&mut surveyed, &mut pods, check.devices, &mut problems);
     problems.extend(compared.unsupported);
     let weights = Weights::new(&host, &surveyed.matched, &pods);
@@ -152,10 +152,9 @@ fn examine(
     let has_lost_pod = pods.iter().any(is_lost);
     let is_calm = host_lines.is_empty() && !has_lost_pod;
     problems.extend(node::given_up(store, &surveyed.node).filter(|_| !is_calm));
-    let host_loss = node::host_loss(&surveyed);
-    let (past, host_loss) = node::held(host_loss, has_lost_pod, &surveyed, store);
+    let (past, host_loss) = node::held(node::host_loss(&surveyed), has_lost_pod, &surveyed, store);
     problems.extend(of_host(host, host_loss));
-    let (without_carrier, is_coming) = node::carrier(&mut surveyed, &compared.links);
+    let (without_carrier, is_coming) = node::carrier(&mut surveyed, &links);
     let lacks_carrier = !without_carrier.is_empty();
     problems.extend(without_carrier);
     problems.extend(of_sockets(&surveyed, &mut pods));

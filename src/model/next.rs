@@ -101,7 +101,7 @@ pub enum NextStep {
 
 /// What the next step depends on.
 #[derive(Debug, Clone, Copy)]
-pub struct Situation<'a> {
+pub struct WindowStanding<'a> {
     /// Whether a reboot has ended the window.
     pub is_of_other_boot: bool,
     /// Whether its netfix runs, and does not wait for a person.
@@ -123,7 +123,7 @@ impl fmt::Display for NextStep {
 impl NextStep {
     /// The one rule for it.
     #[must_use]
-    pub fn of(now: Situation<'_>) -> Self {
+    pub fn of(now: WindowStanding<'_>) -> Self {
         match now.lost {
             _ if now.is_of_other_boot => Self::Nothing,
             _ if now.is_working => Self::Wait,
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn the_next_step_follows_from_what_runs_and_what_is_lost() {
         let none = lost(0, 0);
-        let well = Situation {
+        let well = WindowStanding {
             is_of_other_boot: false,
             is_working: false,
             is_command_running: false,
@@ -188,36 +188,36 @@ mod tests {
         let of = NextStep::of;
         assert_eq!(of(well), NextStep::Close);
         for kubelet in [KubeletNow::Stopped, KubeletNow::Masked, KubeletNow::Unknown] {
-            assert_eq!(of(Situation { kubelet, ..well }), NextStep::Resume);
+            assert_eq!(of(WindowStanding { kubelet, ..well }), NextStep::Resume);
         }
         let kubelet = KubeletNow::NotPaused;
-        assert_eq!(of(Situation { kubelet, ..well }), NextStep::Close);
+        assert_eq!(of(WindowStanding { kubelet, ..well }), NextStep::Close);
         for (all, without, next) in [
             (2, 0, NextStep::Restore),
             (2, 1, NextStep::Restore),
             (2, 2, NextStep::Force),
         ] {
             let lost = lost(all, without);
-            let now = Situation {
+            let now = WindowStanding {
                 lost: Some(&lost),
                 ..well
             };
             assert_eq!(of(now), next);
             let is_command_running = true;
-            let next = of(Situation {
+            let next = of(WindowStanding {
                 is_command_running,
                 ..now
             });
             assert_eq!(next, NextStep::WaitForCommand);
             let is_working = true;
-            assert_eq!(of(Situation { is_working, ..now }), NextStep::Wait);
+            assert_eq!(of(WindowStanding { is_working, ..now }), NextStep::Wait);
             let is_of_other_boot = true;
-            let next = of(Situation {
+            let next = of(WindowStanding {
                 is_of_other_boot,
                 ..now
             });
             assert_eq!(next, NextStep::Nothing);
         }
-        assert_eq!(of(Situation { lost: None, ..well }), NextStep::Restore);
+        assert_eq!(of(WindowStanding { lost: None, ..well }), NextStep::Restore);
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::clock;
 use crate::inventory::procfs;
 use crate::model::next::{
-    CommandName, KubeletNow, LostPods, NextStep, RunningCommand, Situation, WindowNow,
+    CommandName, KubeletNow, LostPods, NextStep, RunningCommand, WindowNow, WindowStanding,
 };
 use crate::model::problem::WindowCause;
 use crate::model::window::{PhaseName, Run, Standing};
@@ -53,7 +53,7 @@ pub(crate) fn observe_with(
     } else {
         lost()
     };
-    let next = NextStep::of(Situation {
+    let next = NextStep::of(WindowStanding {
         is_of_other_boot,
         is_working,
         is_command_running: running.is_some(),
