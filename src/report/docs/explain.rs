@@ -2,7 +2,7 @@
 
 use textwrap::Options;
 
-/// The one source: a section for each code, and below the last heading the sentences of each code.
+/// The one source: a section for each code.
 const PROBLEMS: &str = include_str!("../../../docs/reference/problems.md");
 
 /// The code and the Markdown of each section.
@@ -20,19 +20,12 @@ pub fn codes() -> impl Iterator<Item = &'static str> {
     sections().map(|(code, _)| code)
 }
 
-/// The section of a code as plain text of this width, in columns, with the sentences that netfix prints for it; `None` if there is
-/// no such code.
+/// The section of a code as plain text of this width, in columns; `None` if there is no such code.
 #[must_use]
 pub fn explain(code: &str, width: usize) -> Option<String> {
     let (_, section) = sections().find(|(known, _)| *known == code)?;
     let mut blocks = vec![code.to_owned()];
     blocks.extend(items(section).map(|item| filled(&item, width, "", "")));
-    let sentences: Vec<String> = sentences(code)
-        .map(|line| filled(line, width, "  - ", "    "))
-        .collect();
-    if !sentences.is_empty() {
-        blocks.push(format!("Messages:\n{}", sentences.join("\n")));
-    }
     Some(blocks.join("\n\n") + "\n")
 }
 
@@ -63,15 +56,6 @@ fn items(section: &str) -> impl Iterator<Item = String> {
         let words: Vec<&str> = item.trim_start_matches("- ").split_whitespace().collect();
         plain(&words.join(" "))
     })
-}
-
-/// The generated sentences of a code.
-fn sentences(code: &str) -> impl Iterator<Item = &'static str> {
-    let heading = format!("\n`{code}`\n\n");
-    let after = PROBLEMS.split_once(&heading).map(|(_, after)| after);
-    let list = after.and_then(|after| after.split("\n\n").next());
-    let lines = list.unwrap_or_default().lines();
-    lines.filter_map(|line| line.strip_prefix("- "))
 }
 
 /// Markdown without emphasis, and links without addresses. What is between backticks stays as it is.
@@ -125,15 +109,6 @@ mod tests {
             let is_long = |line: &&str| line.len() > 80 && line.trim().contains(' ');
             assert_eq!(text.lines().find(is_long), None, "{code}");
         }
-    }
-
-    #[test]
-    fn the_sentences_of_a_code_are_listed() {
-        let text = explain("udev-pending", 200).expect("a known code");
-        assert!(
-            text.contains("\nMessages:\n  - udev did not finish"),
-            "{text}"
-        );
     }
 
     #[test]

@@ -19,7 +19,7 @@ macro_rules! sentences {
 
         #[cfg(test)]
         impl crate::report::messages::Sentences for $name {
-            const ALL: &[(&str, &str)] = &[$((stringify!($variant), $text)),*];
+            const ALL: &[&str] = &[$($text),*];
         }
     };
 }
@@ -110,17 +110,14 @@ fn numbers(info: &PodInfo) -> String {
     format!("sandbox {}, uid {}", text(&info.sandbox), text(&info.uid))
 }
 
-/// The sentences of one part of netfix: each with the name of its cause.
+/// The sentences of one part of netfix.
 #[cfg(test)]
 trait Sentences {
-    const ALL: &[(&str, &str)];
+    const ALL: &[&str];
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-    use std::fmt::Write as _;
-
     use super::*;
     use crate::model::problem::{
         CheckCause, CommandCause, ConditionCause, ConflictCause, DetachedCause, FleetCause,
@@ -129,81 +126,21 @@ mod tests {
         RestoreCause, RollbackCause, SnapshotCause, SocketCause, StoreCause, SystemdCause,
         UsageCause, WindowCause,
     };
-    use crate::report::docs::listed_part;
-
-    const BEGIN: &str =
-        "<!-- generated: cargo test --lib messages, NETFIX_BLESS=1 writes it anew -->\n";
-    const END: &str = "<!-- end of the generated list -->\n";
 
     macro_rules! messages {
-        ($($area:ident)*) => {{
-            let areas = [$((<$area>::CODES, <$area as Sentences>::ALL)),*];
-            // The last one is what another netfix wrote.
-            assert_eq!(areas.len() + 1, Cause::ALL.len(), "a part is not listed");
-            areas
-        }};
+        ($($area:ident)*) => {[$(<$area as Sentences>::ALL),*]};
     }
 
-    /// Every message with its code; a field is its name in capitals, an optional part in brackets.
-    fn messages() -> BTreeMap<String, Vec<String>> {
+    #[test]
+    fn a_message_is_one_line_without_a_full_stop() {
         let areas = messages! {
             InventoryCause StoreCause MatchingCause ForeignCause PlanCause ConflictCause PartialCause RestoreCause
             SnapshotCause CheckCause RehearsalCause SocketCause GatewayCause WindowCause GuardCause DetachedCause RecordCause CommandCause SystemdCause KubeletCause
             RebuildCause RollbackCause UsageCause ConditionCause HookCause FleetCause
         };
-        let mut by_code: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for (codes, sentences) in areas {
-            for (cause, code) in codes {
-                let own = sentences.iter().filter(|(name, _)| name == cause);
-                let messages = by_code.entry(code.to_string()).or_default();
-                messages.extend(own.map(|(_, text)| without_braces(text)));
-            }
-        }
-        by_code
-    }
-
-    fn without_braces(text: &str) -> String {
-        let mut parts = text.split(['{', '}']);
-        let mut message = parts.next().unwrap_or_default().to_owned();
-        while let (Some(field), Some(rest)) = (parts.next(), parts.next()) {
-            let field = field.to_uppercase().replace('_', " ");
-            // What follows at once may be nothing.
-            if message.ends_with(char::is_alphanumeric) {
-                message = message + "[" + &field + "]";
-            } else {
-                message += &field;
-            }
-            message += rest;
-        }
-        message
-    }
-
-    /// The messages as docs/reference/problems.md lists them.
-    fn list() -> String {
-        let mut text = String::from(BEGIN);
-        for (code, messages) in messages() {
-            let _ = writeln!(text, "\n`{code}`\n");
-            for message in messages {
-                let _ = writeln!(text, "- {message}");
-            }
-        }
-        text + "\n" + END
-    }
-
-    #[test]
-    fn the_documentation_lists_every_message() {
-        listed_part::compare(
-            "docs/reference/problems.md",
-            BEGIN,
-            END,
-            &list(),
-            "messages",
-        );
-    }
-
-    #[test]
-    fn a_message_is_one_line_without_a_full_stop() {
-        for message in messages().into_values().flatten() {
+        // The last one is what another netfix wrote.
+        assert_eq!(areas.len() + 1, Cause::ALL.len(), "a part is not listed");
+        for message in areas.into_iter().flatten() {
             assert!(
                 !message.is_empty() && !message.contains('\n'),
                 "{message:?}"

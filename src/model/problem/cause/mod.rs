@@ -39,11 +39,6 @@ macro_rules! causes {
                     $(Self::$variant $({ $($field: _),* })? => $crate::model::Code::$code,)*
                 }
             }
-
-            /// The code of each cause, by its name.
-            #[cfg(test)]
-            pub(crate) const CODES: &[(&str, $crate::model::Code)] =
-                &[$((stringify!($variant), $crate::model::Code::$code)),*];
         }
     };
 }
