@@ -197,6 +197,55 @@ fn every_source_file_that_a_document_names_exists() {
     assert!(count > 30, "only {count} names were found");
 }
 
+/// The names that a document says are in a file or folder, each with that: `` `Name` in `path` ``, or `` `path` (`Name`) ``.
+fn names_in_files(text: &str) -> Vec<(&str, &str)> {
+    let parts: Vec<&str> = text.split('`').collect();
+    let is_path = |word: &str| word.contains('/') && !word.contains([' ', '*', '<']);
+    let mut names = Vec::new();
+    for three in parts.windows(3).skip(1).step_by(2) {
+        match *three {
+            [name, " in " | " of ", path] if is_path(path) => names.push((name, path)),
+            [path, " (", name] if is_path(path) => names.push((name, path)),
+            _ => {}
+        }
+    }
+    names
+}
+
+/// What to change is found by its name, or the table leads nowhere.
+#[test]
+fn every_name_is_in_the_file_that_a_document_says_has_it() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let has = |name: &str, path: &Path| {
+        let mut all = Vec::new();
+        if path.is_dir() {
+            files(path, &mut all);
+        } else {
+            all.push(path.to_owned());
+        }
+        let is_file = |file: &PathBuf| file.ends_with(name);
+        let last = name.rsplit("::").next().unwrap_or(name);
+        let has_it =
+            |file: &PathBuf| fs::read_to_string(file).is_ok_and(|text| text.contains(last));
+        all.iter().any(|file| is_file(file) || has_it(file))
+    };
+    let pages = ["docs/architecture.md", "docs/reference/where-to-change.md"];
+    let (mut wrong, mut count) = (Vec::new(), 0);
+    for page in pages {
+        let text = prose(&root.join(page));
+        for (name, path) in names_in_files(&text) {
+            count += 1;
+            let places = ["src", "tests", ""].map(|folder| root.join(folder).join(path));
+            let place = places.iter().find(|place| place.exists());
+            if !place.is_some_and(|place| has(name, place)) {
+                wrong.push(format!("{page}: {name} in {path}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(count > 10, "only {count} names were found");
+}
+
 /// The Rust files below a folder, from the root.
 fn collect(root: &Path, folder: &Path, into: &mut Vec<String>) {
     for entry in fs::read_dir(folder).expect("a folder").flatten() {
