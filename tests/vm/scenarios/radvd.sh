@@ -96,7 +96,10 @@ pod_sysctl pod5 net.ipv6.conf.eth0.accept_ra_rt_info_max_plen 64
 for n in 1 2 3 4 5; do ip -n "pod$n" link set eth0 up; done
 # An address of CNI beside those of the router, as every pod of a dual-stack node has.
 pod_net pod1 10.3.0.11/24 10.3.0.1
-pod_net pod5 2001:db8:3::15/64 2001:db8:3::1
+# Beside that of the router, which may be there already.
+ip -n pod5 addr add 2001:db8:3::15/64 dev eth0 nodad
+ip -n pod5 route add default via 2001:db8:3::1 dev eth0 metric 512
+GATEWAYS[pod5]=2001:db8:3::1
 for n in 2 3 4; do GATEWAYS[pod$n]=2001:db8:3::1; done
 
 step "the router gives addresses of three prefixes, a default route and a route"
