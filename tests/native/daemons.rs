@@ -137,6 +137,21 @@ fn routes_of_a_daemon_on_the_host_are_left_to_it_too() {
 }
 
 #[test]
+fn what_only_a_route_of_a_daemon_reaches_is_no_loss_of_the_host() {
+    let node = Node::new();
+    let _pods = node.simple_pods(1);
+    node.ns
+        .ip("route add 10.67.0.0/24 dev eth0 scope link proto bird");
+    node.ns.ip("route replace default via 10.67.0.1");
+    node.snapshot();
+    node.ns.ip("route del default");
+    node.ns.ip("route del 10.67.0.0/24");
+    let run = node.netfix_json("check").exits(0);
+    assert_eq!(notes(&run.json()).len(), 1, "{}", run.transcript());
+    node.netfix("snapshot").exits(0);
+}
+
+#[test]
 fn another_netfix_at_work_in_a_pod_is_no_daemon() {
     // In the pod, with a routing socket.
     const INSIDE: Moment = Moment {
