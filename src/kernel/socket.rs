@@ -18,6 +18,7 @@ use nix::{getsockopt_impl, sockopt_impl};
 
 use super::codec::{Dump, NLMSG_DONE, NLMSG_ERROR, Received, decode, decode_dump, encode, split};
 use super::error::{Error, errno};
+use super::netns::routing;
 use super::trace;
 use crate::fault::{point, retry_interrupted};
 use crate::kernel::codec::message::{Message, Request};
@@ -63,8 +64,7 @@ pub struct Socket {
 impl Socket {
     /// A socket in the calling thread's namespace.
     pub fn open_here() -> Result<Self, Error> {
-        let mut raw = RawSocket::new(NETLINK_ROUTE)?;
-        raw.bind_auto()?;
+        let raw = routing::socket(NETLINK_ROUTE)?;
         raw.connect(&SocketAddr::new(0, 0))?;
         raw.set_rx_buf_sz(RECEIVE_BUFFER)?;
         // Smaller ACKs; kernels before 4.2 lack the option.

@@ -66,6 +66,7 @@ fn without(
     let present: HashSet<_> = addresses.map(|one| (&one.dev, one.identity())).collect();
     let routes: HashSet<&Route> = now.routes.iter().collect();
     wanted.without_ways(
+        now,
         |one| {
             let is_there = present.contains(&(&name_now(&one.dev), one.identity()));
             !is_there && is_left(one)
@@ -123,7 +124,10 @@ fn note(
     let routes = beyond(&wanted.routes, &kept.routes)
         .filter(|one| !present.contains(&(*one).clone().renamed(|dev| name_now(dev))))
         .map(|one| format!("route {one}"));
-    let nexthops = beyond(&wanted.nexthops, &kept.nexthops).map(|one| format!("nexthop {one}"));
+    let objects: HashSet<u32> = kept.nexthops.iter().map(|one| one.id).collect();
+    let nexthops = wanted.nexthops.iter();
+    let nexthops = nexthops.filter(|one| !objects.contains(&one.id));
+    let nexthops = nexthops.map(|one| format!("nexthop {one}"));
     let rules = beyond(&wanted.rules, &kept.rules).map(|one| format!("rule {one}"));
     let neighbours =
         beyond(&wanted.neighbours, &kept.neighbours).map(|one| format!("neighbour {one}"));

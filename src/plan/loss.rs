@@ -70,6 +70,7 @@ pub fn host_loss(
     now: &NetState,
     under: BTreeSet<&IfName>,
 ) -> Option<(IfName, LossCause)> {
+    let good = &*daemons::without_withdrawn(good, now);
     let both = Since::new(good, now);
     let remade = remade(good, now, under.iter().copied());
     let graph = LinkGraph::new(&good.links);

@@ -22,7 +22,7 @@ pub fn pod(
 ) -> Plan {
     let (wanted, note) = daemons::split(
         observed.daemons,
-        without(recorded, withheld),
+        without(recorded, withheld, observed.state),
         observed.state,
         &IfName::clone,
     );
@@ -54,7 +54,7 @@ pub fn missing_links(
         nic: NicRules::default(),
         made: &[],
     };
-    let wanted = without(recorded, withheld);
+    let wanted = without(recorded, withheld, now);
     let mut planner = PodPlanner::new(&wanted, observed, host);
     planner.all_links();
     let missing = planner
@@ -77,11 +77,15 @@ fn note_of<'a>(mut leased: impl Iterator<Item = &'a Address>) -> Option<Problem>
     Some(PlanCause::Leased { more }.info(first))
 }
 
-fn without<'a>(recorded: &'a NetState, withheld: &BTreeSet<Claim>) -> Cow<'a, NetState> {
+fn without<'a>(
+    recorded: &'a NetState,
+    withheld: &BTreeSet<Claim>,
+    now: &NetState,
+) -> Cow<'a, NetState> {
     if withheld.is_empty() {
         Cow::Borrowed(recorded)
     } else {
-        Cow::Owned(recorded.without(withheld))
+        Cow::Owned(recorded.without(withheld, now))
     }
 }
 

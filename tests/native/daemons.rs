@@ -1,10 +1,14 @@
 //! What daemons add and withdraw by their own rules is not brought back from an old snapshot: it may have been withdrawn since.
 
+use std::fs;
+
 use serde_json::{Value, from_str};
 
 use crate::common::background::Monitor;
 use crate::common::capture::Capture;
-use crate::common::{Node, Pod};
+use crate::common::moment::Moment;
+use crate::common::run::BINARY;
+use crate::common::{Node, Pod, Run};
 
 const ANYCAST: &str = "10.53.53.53";
 
@@ -130,6 +134,47 @@ fn routes_of_a_daemon_on_the_host_are_left_to_it_too() {
     let routes: Value = from_str(&node.ns.ip("-j route show 10.244.1.0/24")).expect("JSON of ip");
     assert_eq!(routes, Value::Array(Vec::new()));
     assert_eq!(notes(&run.json()).len(), 1, "{}", run.transcript());
+}
+
+#[test]
+fn what_only_a_route_of_a_daemon_reaches_is_no_loss_of_the_host() {
+    let node = Node::new();
+    let _pods = node.simple_pods(1);
+    node.ns
+        .ip("route add 10.67.0.0/24 dev eth0 scope link proto bird");
+    node.ns.ip("route replace default via 10.67.0.1");
+    node.snapshot();
+    node.ns.ip("route del default");
+    node.ns.ip("route del 10.67.0.0/24");
+    let run = node.netfix_json("check").exits(0);
+    assert_eq!(notes(&run.json()).len(), 1, "{}", run.transcript());
+    node.netfix("snapshot").exits(0);
+}
+
+#[test]
+fn another_netfix_at_work_in_a_pod_is_no_daemon() {
+    // In the pod, with a routing socket.
+    const INSIDE: Moment = Moment {
+        call: "openat",
+        holds: "/net/netlink",
+        cookies: true,
+    };
+    let node = Node::new();
+    let pods = node.simple_pods(1);
+    pods[0].ip("route add 10.77.0.0/16 via 10.88.0.1 proto bgp metric 20");
+    let before = pods[0].capture();
+    node.snapshot();
+    node.lose_and_reload();
+    let copy = node.temp().join("netfix-of-another-version");
+    fs::copy(BINARY, &copy).expect("a copy of netfix");
+    node.netfix_while("check", &INSIDE, || {
+        let mut command = node.ns.exec(&copy.to_string_lossy());
+        let command = command.args(["restore", "-o", "json", "--netns", &node.pods_glob()]);
+        let command = command.arg("--state-dir").arg(node.state_dir());
+        let run = Run::of(command.env("NETFIX_RUNTIME", "none")).exits(0);
+        assert!(notes(&run.json()).is_empty(), "{}", run.transcript());
+    });
+    pods[0].assert_same_as(&before);
 }
 
 /// Makes a software link of the host, as its daemon does, with this MAC.

@@ -11,6 +11,7 @@ use super::Errno;
 use super::codec::nested::word;
 use super::codec::{NLMSG_DONE, NLMSG_ERROR, split};
 use super::error::errno;
+use super::netns::routing;
 use crate::fault::retry_interrupted;
 
 /// `struct nlmsghdr`.
@@ -22,8 +23,7 @@ pub(super) struct PlainSocket(Socket);
 impl PlainSocket {
     /// Of one of `NETLINK_*`.
     pub fn open(protocol: isize) -> io::Result<Self> {
-        let mut socket = Socket::new(protocol)?;
-        socket.bind_auto()?;
+        let socket = routing::socket(protocol)?;
         socket.connect(&SocketAddr::new(0, 0))?;
         // Words beside an errno, and without a copy of the request. Kernels before 4.12 lack them.
         let _ = (socket.set_ext_ack(true), socket.set_cap_ack(true));

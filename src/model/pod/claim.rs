@@ -1,6 +1,6 @@
 //! What only one pod on one link of the host can have.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 use std::net::IpAddr;
 
@@ -8,7 +8,7 @@ use ipnet::IpNet;
 
 use crate::model::net::address::Maker;
 use crate::model::net::route::{KIND_UNICAST, PROTOCOL_KERNEL};
-use crate::model::{Address, IfName, Indexed, Link, Mac, NetState, Parent, Route};
+use crate::model::{Address, IfName, Indexed, Link, Mac, NetState, Nexthop, Parent, Route};
 
 /// A MAC or an address on one link of the host.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,8 +80,8 @@ impl NetState {
     }
 
     /// The state of a pod without these claims: without the links whose MAC, and without the addresses that are among them,
-    /// and without the routes that only such an address makes possible.
-    pub(crate) fn without(&self, claims: &BTreeSet<Claim>) -> Self {
+    /// and without the routes and nexthop objects that only such an address makes possible. The objects of `now` stay.
+    pub(crate) fn without(&self, claims: &BTreeSet<Claim>, now: &Self) -> Self {
         let parent_of = |link: Option<&Link>| match link?.parent.as_ref()? {
             Parent::Host(parent) => Some(parent.clone()),
             _ => None,
@@ -92,24 +92,22 @@ impl NetState {
             let parent = parent_of(Some(link));
             !is_among(parent.and_then(|parent| Claim::of_link(link, &parent)))
         });
-        let left = self.without_addresses(|address| {
+        let is_left_out = |address: &Address| {
             let parent = parent_of(state.link(&address.dev));
             is_among(parent.and_then(|parent| Claim::of_address(address, &parent)))
-        });
+        };
+        let left = self.without_ways(now, is_left_out, |_| false);
         Self {
             links: links.cloned().collect(),
             ..left
         }
     }
 
-    /// The state without some addresses, and without the routes that only such an address makes possible.
-    pub(crate) fn without_addresses(&self, is_left_out: impl Fn(&Address) -> bool) -> Self {
-        self.without_ways(is_left_out, |_| false)
-    }
-
-    /// The state without some addresses and routes, and without the routes that only one of these makes possible.
+    /// The state without some addresses and routes, and without the routes and nexthop objects that only one of these makes
+    /// possible. The objects of `now` stay.
     pub(crate) fn without_ways(
         &self,
+        now: &Self,
         is_left_out: impl Fn(&Address) -> bool,
         is_route_left_out: impl Fn(&Route) -> bool,
     ) -> Self {
@@ -121,20 +119,42 @@ impl NetState {
         let (out, mut routes): (Vec<&Route>, Vec<&Route>) = self.routes.iter().partition(is_out);
         let lost = Subnets::of(&contested, &out);
         let left = Subnets::of(&addresses, &routes);
+        let is_reached =
+            |gateway: IpAddr, dev: &IfName| !lost.have(gateway, dev) || left.have(gateway, dev);
+        let there: HashSet<u32> = now.nexthops.iter().map(|one| one.id).collect();
+        let nexthops = with_members(&self.nexthops, |one| {
+            let way = one.gateway.zip(one.dev.as_ref());
+            let is_reached = way.is_none_or(|(gateway, dev)| is_reached(gateway, dev));
+            one.onlink || is_reached || there.contains(&one.id)
+        });
+        let ids = |all: &[Nexthop]| all.iter().map(|one| one.id).collect::<HashSet<u32>>();
+        let without = &ids(&self.nexthops) - &ids(&nexthops);
         routes.retain(|route| {
             let has_source = route
                 .source()
                 .is_none_or(|source| !sources.contains(&source));
             let mut hops = route.gateways().into_iter();
-            has_source
-                && hops.all(|(gateway, dev)| !lost.have(gateway, dev) || left.have(gateway, dev))
+            let has_way = match route.nexthop() {
+                Some(id) => !without.contains(&id),
+                None => hops.all(|(gateway, dev)| is_reached(gateway, dev)),
+            };
+            has_source && has_way
         });
         Self {
             routes: routes.into_iter().cloned().collect(),
+            nexthops,
             addresses,
             ..self.clone()
         }
     }
+}
+
+/// Those of these hops, and the groups of which all members are among them.
+fn with_members(all: &[Nexthop], is_left: impl Fn(&Nexthop) -> bool) -> Vec<Nexthop> {
+    let (mut left, out): (Vec<Nexthop>, Vec<Nexthop>) = all.iter().cloned().partition(is_left);
+    let out: HashSet<u32> = out.iter().map(|one| one.id).collect();
+    left.retain(|one| one.group.iter().all(|member| !out.contains(&member.id)));
+    left
 }
 
 /// Makes the first of the secondary addresses of a subnet that has no primary one its primary address, as the kernel does.
@@ -251,14 +271,14 @@ mod tests {
     #[test]
     fn with_an_address_go_the_routes_that_need_it() {
         let claim = Claim::Address(name("eth0.3"), "10.1.0.1".parse().unwrap());
-        let left = pod().without(&BTreeSet::from([claim.clone()]));
+        let left = pod().without(&BTreeSet::from([claim.clone()]), &NetState::default());
         assert_eq!(left.links, pod().links);
         assert_eq!(left.addresses, pod().addresses[1..]);
         let routes = pod().routes;
         assert_eq!(left.routes, [routes[1].clone(), routes[3].clone()]);
         let mut second = pod();
         second.addresses.push(address("10.1.0.2"));
-        let left = second.without(&BTreeSet::from([claim]));
+        let left = second.without(&BTreeSet::from([claim]), &NetState::default());
         assert_eq!(left.routes.len(), 3, "{:?}", left.routes);
     }
 }

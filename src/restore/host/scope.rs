@@ -17,7 +17,9 @@ pub(super) fn plan_without(host: &Host, baseline: &HostBaseline, own: &OwnAddres
         return plan;
     }
     let is_left_out = |one: &Address| own.is_left_out(&links.name_now(&one.dev), one.local);
-    let wanted = baseline.state.without_addresses(is_left_out);
+    let wanted = baseline
+        .state
+        .without_ways(&host.state, is_left_out, |_| false);
     let observed = baseline.observed(&host.state, None);
     plan::host(&wanted, observed, &baseline.devices).0
 }

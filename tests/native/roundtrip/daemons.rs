@@ -34,12 +34,14 @@ pub(super) fn socket(ns: &Namespace) -> Socket {
 }
 
 /// How many objects are left to daemons.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Left {
     pub host: usize,
     pub pod: usize,
     /// Whether there are addresses among them: with these go objects of the kernel.
     pub has_addresses: bool,
+    /// Whether there is another NIC below the pod: a rehearsal loses that too, and leaves also what daemons own on it.
+    pub has_other_nic: bool,
 }
 
 impl Left {
@@ -57,6 +59,7 @@ impl Left {
             host: host.0,
             pod: of_pod,
             has_addresses: host.1 || has_addresses,
+            has_other_nic: case.wire,
         }
     }
 
@@ -64,6 +67,7 @@ impl Left {
     pub fn withdrawn_before(&self) -> Self {
         Self {
             has_addresses: self.has_addresses,
+            has_other_nic: self.has_other_nic,
             ..Self::default()
         }
     }
@@ -76,6 +80,15 @@ impl Left {
             _ => said == own,
         };
         is_same(self.host, said.host) && is_same(self.pod, said.pod)
+    }
+
+    /// What a rehearsal that says this should count.
+    pub fn foreseen(&self, said: &Self) -> Self {
+        let on_other_nic = if self.has_other_nic { said.pod } else { 0 };
+        Self {
+            pod: self.pod.max(on_other_nic),
+            ..*self
+        }
     }
 
     /// What a restore does not say, but for what was lost in an earlier restore.
@@ -106,7 +119,7 @@ pub(super) fn counted(run: &Run, pod: &str, words: &str) -> Left {
     left
 }
 
-/// Deletes what daemons added, and the routes that the kernel refuses without that; how many these are, and whether addresses are
+/// Deletes what daemons added, and the routes and nexthop objects that the kernel refuses without that; how many these are, and whether addresses are
 /// among them.
 fn withdraw(ns: &Namespace, lost: &[&str], lines: &[String]) -> (usize, bool) {
     if !lines.iter().any(|line| adds(line)) {
@@ -123,7 +136,6 @@ fn withdraw(ns: &Namespace, lost: &[&str], lines: &[String]) -> (usize, bool) {
             }
         }
     }
-    count += withdraw_nexthops(ns);
     for (what, word) in [("neigh show nud all", ""), ("neigh show proxy", "proxy ")] {
         for entry in list(ns, what) {
             if has_protocol(&entry) && is_on(&entry, lost) {
@@ -145,14 +157,26 @@ fn withdraw(ns: &Namespace, lost: &[&str], lines: &[String]) -> (usize, bool) {
     }
     count += addresses;
     loop {
+        let before = routes_and_nexthops(ns);
         let mut refused = refused(ns, lost);
         refused.retain(|line| count > 0 && !known.contains(line) && delete(line) > 0);
         if refused.is_empty() {
             break;
         }
-        count += refused.len();
+        // With a nexthop object the kernel deletes its routes.
+        count += before - routes_and_nexthops(ns);
     }
+    count += withdraw_nexthops(ns);
     (count, addresses > 0)
+}
+
+fn routes_and_nexthops(ns: &Namespace) -> usize {
+    let whats = [
+        "-4 route show table all",
+        "-6 route show table all",
+        "nexthop show",
+    ];
+    whats.iter().map(|what| list(ns, what).len()).sum()
 }
 
 /// Those that no other object needs.
@@ -184,7 +208,7 @@ fn withdraw_nexthops(ns: &Namespace) -> usize {
     lines.filter(|line| ns.try_ip(line).is_ok()).count()
 }
 
-/// The deletions of routes that the kernel would refuse now.
+/// The deletions of routes and nexthop objects that the kernel would refuse now.
 fn refused(ns: &Namespace, lost: &[&str]) -> Vec<String> {
     let mut lines = Vec::new();
     for (family, to) in [("-4", "203.0.113.250"), ("-6", "2001:db8:ffff::250")] {
@@ -206,6 +230,19 @@ fn refused(ns: &Namespace, lost: &[&str]) -> Vec<String> {
             if ways.into_iter().any(is_refused) {
                 lines.push(format!("{family} {}", deletion(&route)));
             }
+        }
+    }
+    for one in list(ns, "nexthop show") {
+        let way = way(&one).filter(|_| is_on(&one, lost) && !is_onlink(&one));
+        let is_refused = |way: String| {
+            let is_added = ns.try_ip(&format!("nexthop add id 99999 {way}")).is_ok();
+            if is_added {
+                ns.ip("nexthop del id 99999");
+            }
+            !is_added
+        };
+        if way.is_some_and(is_refused) {
+            lines.push(format!("nexthop del id {}", one["id"]));
         }
     }
     lines

@@ -144,7 +144,11 @@ fn turn(
     }
     let is_aged = case.has(Chapter::Renewed);
     let of_pod = before.pod.becomes(is_aged, || Witness::of_pod(pod, node));
-    let of_host = before.host.becomes(is_aged, || Witness::of_node(node));
+    let mut of_host = before.host.becomes(is_aged, || Witness::of_node(node));
+    if case.has(Chapter::Half) {
+        // A link below the pod has the groups of the pod's link, which is up and without a link-local address if it was made by hand.
+        of_host.retain(|line| !line.contains("{\"link\":\"") && !line.contains(".promiscuity: "));
+    }
     let (diff, check) = (node.netfix_json("diff"), node.netfix_json("check"));
     let mut named = before.named.clone();
     if case.has(Chapter::Half) || case.loss == Loss::None {
@@ -162,10 +166,6 @@ fn turn(
         if case.harm.iter().any(|line| line.ends_with("mtu 1200")) {
             // A bridge has the lowest MTU of its ports. Below 1280 it has no IPv6, and what the kernel itself joined there is left.
             unnamed.retain(|line| !line.contains("groups.br0: "));
-        }
-        if before.left.has_addresses {
-            // The link-layer group of an address can stay when the address is deleted.
-            unnamed.retain(|line| !line.starts_with("- groups.eth0: {\"link\":\"33:33:ff:"));
         }
         Side { all, unnamed }
     };

@@ -72,6 +72,7 @@ impl Forecast {
             .unproven
             .iter()
             .map(|run| format!("NOT REHEARSED: {run}"));
+        let left = &left.foreseen(&self.left.unwrap_or_default());
         let said = self.left.iter().filter(|said| !left.is_in(said));
         let others = said.map(|said| format!("LEFT TO DAEMONS: {said:?}, and it is {left:?}"));
         let is_apart = left.pod > 0 && self.pod.is_empty();

@@ -16,7 +16,7 @@ fn some(n: &mut Numbers) -> Vec<String> {
     let proto = format!("proto {}", n.of(&PROTOCOLS));
     let metric = n.some(2, &["metric 20"]);
     let host = 1 + n.below(4);
-    match n.below(12) {
+    match n.below(13) {
         0 => vec![format!(
             "route add 10.61.{host}.0/24 via 10.88.0.{host} {proto}{metric}"
         )],
@@ -84,6 +84,18 @@ fn some(n: &mut Numbers) -> Vec<String> {
             format!("address fd78::5/64 eth0 {}", &proto[6..]),
             "-6 route add fd79::/48 via fd78::1 dev eth0",
         ),
+        11 => {
+            let id = n.of(&["8", "10"]);
+            vec![
+                format!("route add 10.67.0.0/24 dev eth0 scope link {proto}"),
+                format!(
+                    "nexthop add id 8 via 10.67.0.1 dev eth0 {}",
+                    n.of(&["", &proto])
+                ),
+                "nexthop add id 10 group 8".to_owned(),
+                format!("route add 10.69.0.0/16 nhid {id}"),
+            ]
+        }
         _ => vec![
             format!("route add blackhole 10.66.0.0/16 {proto}"),
             format!("rule add pref 109 fwmark 7 lookup 100 {proto}"),
