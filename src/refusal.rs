@@ -29,6 +29,11 @@ impl Refusal {
         let mut problems = self.problems.iter();
         problems.any(|problem| problem.code() == code)
     }
+
+    /// Its problems, where the command goes on.
+    pub(crate) fn demoted(self) -> Vec<Problem> {
+        self.problems.into_iter().map(Problem::demoted).collect()
+    }
 }
 
 impl From<Problem> for Refusal {

@@ -10,9 +10,13 @@ use crate::inventory::node::node_identity;
 use crate::inventory::procfs::machine;
 use crate::inventory::sockets::loaders;
 use crate::matching::{Selection, StoredRecord};
+use crate::model::checkpoint::Extension;
 use crate::model::pod::cni_result::CniResult;
 use crate::model::problem::{MatchingCause, StoreEffect};
-use crate::model::{Checkpoint, NodeState, PodId, PodInfo, PodSummary, Problem, Stamp, interfaces};
+use crate::model::{
+    Checkpoint, NetnsIdentity, NodeIdentity, NodeState, PodId, PodInfo, PodSummary, Problem, Stamp,
+    interfaces,
+};
 use crate::refusal::Refusal;
 use crate::store::{Light, Loaded, Store, Whole};
 
@@ -36,6 +40,18 @@ impl Stored {
             .iter()
             .map(|(info, checkpoint)| StoredRecord::of_checkpoint(info, checkpoint))
             .collect()
+    }
+
+    /// What is recorded of this namespace.
+    pub(crate) fn record_of(
+        &self,
+        node: &NodeIdentity,
+        identity: &NetnsIdentity,
+        info: &PodInfo,
+    ) -> Option<&Extension> {
+        let checkpoints = self.checkpoints.iter();
+        let mut extensions = checkpoints.filter_map(|(_, checkpoint)| checkpoint.netfix.as_ref());
+        extensions.find(|extension| extension.is_about(node, identity, info))
     }
 }
 

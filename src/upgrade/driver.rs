@@ -256,7 +256,11 @@ impl Driver<'_> {
             limit: limit.limit,
         };
         // The kernel deletes the masqueraded ones with their link.
-        network.translated = command::translated(self.request).ok();
+        let unread = match command::translated(self.request, &network.baseline) {
+            Ok(translated) => network.translated.insert(translated).unread().collect(),
+            Err(refusal) => refusal.demoted(),
+        };
+        self.ledger.problems.add(Area::Command, unread);
         let stored = &network.baseline.stored;
         self.ledger
             .carry_out(PhaseName::Command, &event, argv, limit, stored);

@@ -50,16 +50,15 @@ impl NamespaceConnections {
     }
 
     fn problem(&self) -> Option<Problem> {
-        let cause = match &self.found {
-            Ok(found) if found.count == 0 => return None,
-            Ok(found) => SocketCause::ConnectionsEnd {
-                connections: found.count,
-            },
-            Err(error) => SocketCause::ConnectionsUnknown {
-                error: error.clone(),
-            },
-        };
-        Some(cause.info("conntrack"))
+        let connections = self.found.as_ref().map_or(0, |found| found.count);
+        let cause = SocketCause::ConnectionsEnd { connections };
+        self.unread()
+            .or_else(|| (connections > 0).then(|| cause.info("conntrack")))
+    }
+
+    fn unread(&self) -> Option<Problem> {
+        let error = self.found.as_ref().err()?.clone();
+        Some(SocketCause::ConnectionsUnknown { error }.info("conntrack"))
     }
 
     /// How many were made again, and how many were not; the calling thread is inside the namespace.
@@ -98,9 +97,22 @@ impl Translated {
 
     /// How many the host and each pod have.
     pub(crate) fn problems(&self) -> impl Iterator<Item = Problem> {
+        self.each(NamespaceConnections::problem)
+    }
+
+    /// Where the kernel did not say which it has.
+    pub(crate) fn unread(&self) -> impl Iterator<Item = Problem> {
+        self.each(NamespaceConnections::unread)
+    }
+
+    fn each(
+        &self,
+        problem: impl Fn(&NamespaceConnections) -> Option<Problem>,
+    ) -> impl Iterator<Item = Problem> {
+        let of_host = problem(&self.host);
         let of_pods = self.pods.iter();
-        let of_pods = of_pods.filter_map(|one| Some(one.own.problem()?.of(&one.pod.info.id)));
-        self.host.problem().into_iter().chain(of_pods)
+        let of_pods = of_pods.filter_map(move |one| Some(problem(&one.own)?.of(&one.pod.info.id)));
+        of_host.into_iter().chain(of_pods)
     }
 
     /// Makes those again whose link is gone: returns how many were made, and how many were not. The calling thread is inside the host's

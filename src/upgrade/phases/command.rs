@@ -6,13 +6,13 @@ use std::thread;
 use std::time::Duration;
 
 use crate::inventory::Inventory;
-use crate::inventory::pods::observe_claims;
 use crate::inventory::procfs;
 use crate::inventory::sockets::connections::Translated;
 use crate::model::problem::{CommandCause, HookCause};
 use crate::model::window::Run;
-use crate::model::{Exit, LinkGraph, Problem, stack};
+use crate::model::{Exit, LinkGraph, Problem};
 use crate::refusal::Refusal;
+use crate::upgrade::baseline::Baseline;
 use crate::upgrade::limit::TimeLimit;
 use crate::upgrade::phases::termination::{Termination, Terms};
 use crate::upgrade::phases::watch;
@@ -56,19 +56,21 @@ pub(crate) fn run(
     (run, losses.map(Losses::end).unwrap_or_default())
 }
 
-/// The connections of the host and of pods that COMMAND may end.
-pub(crate) fn translated(request: &UpgradeRequest<'_>) -> Result<Translated, Refusal> {
-    let mut inventory = Inventory::open(&request.selection)?;
-    let states = observe_claims(&mut inventory.pods, &inventory.host);
+/// The connections of the host and of pods that COMMAND may end: those over every device of the host, and over the links that the snapshot
+/// has of the pods.
+pub(crate) fn translated(
+    request: &UpgradeRequest<'_>,
+    baseline: &Baseline,
+) -> Result<Translated, Refusal> {
+    let inventory = Inventory::open(&request.selection)?;
     let host = &inventory.host.state;
-    let graph = LinkGraph::new(&host.links);
-    let mut devices = graph.devices();
-    // A pod that cannot be read is reported by the restore.
-    for state in states.iter().flatten() {
-        devices.extend(stack::devices(&graph.under(&state.links)).cloned());
-    }
-    let pods = inventory.pods.iter().zip(&states);
-    let pods = pods.filter_map(|(pod, state)| Some((pod, state.as_ref().ok()?)));
+    let devices = &LinkGraph::new(&host.links).devices() | &baseline.devices();
+    let pods = inventory.pods.iter().filter_map(|pod| {
+        let record = baseline
+            .stored
+            .record_of(&inventory.node, &pod.identity, &pod.info)?;
+        Some((pod, &record.state))
+    });
     Ok(Translated::read(host, &devices, pods))
 }
 

@@ -11,7 +11,7 @@ use crate::matching::Selection;
 use crate::matching::at_risk::{self, PodDrivers};
 use crate::model::pod::empty::EmptyNetns;
 use crate::model::window::WindowPod;
-use crate::model::{Link, LinkGraph, NetnsIdentity, NodeIdentity, PodId, PodInfo, Problem};
+use crate::model::{Link, LinkGraph, NetnsIdentity, PodId, PodInfo, Problem};
 use crate::records::stored::Stored;
 use crate::refusal::Refusal;
 use crate::runtime::Sandbox;
@@ -109,7 +109,7 @@ fn leave_uncovered(
     let node = inventory.node.clone();
     inventory
         .pods
-        .retain(|pod| !is_covered(stored, &node, &pod.identity, &pod.info));
+        .retain(|pod| stored.record_of(&node, &pod.identity, &pod.info).is_none());
     let states = observe_claims(&mut inventory.pods, &inventory.host);
     let (mut late, mut bare) = (Vec::new(), Vec::new());
     for (pod, state) in inventory.pods.iter().zip(&states) {
@@ -147,17 +147,6 @@ fn leave_uncovered(
         .pods
         .retain(|pod| request.selection.wants_pod(&pod.info));
     Ok(bare)
-}
-
-fn is_covered(
-    stored: &Stored,
-    node: &NodeIdentity,
-    identity: &NetnsIdentity,
-    info: &PodInfo,
-) -> bool {
-    let checkpoints = stored.checkpoints.iter();
-    let mut extensions = checkpoints.filter_map(|(_, checkpoint)| checkpoint.netfix.as_ref());
-    extensions.any(|extension| extension.is_about(node, identity, info))
 }
 
 /// The pods that a reload of the drivers of this window does not affect.

@@ -189,21 +189,25 @@ fn a_harmless_command_is_a_good_window_without_an_outage() {
 }
 
 #[test]
-fn before_the_pause_each_namespace_is_read_once() {
+fn before_the_pause_each_namespace_is_read_once_and_no_pod_between_pause_and_command() {
     let node = Node::new();
     let scene = Scene::new(&node);
     // A rehearsal reads the pods again, and its twins.
     let run = scene.upgrade("-vv --no-rehearsal", "true").exits(0);
-    let (before, _) = run.err.split_once("netfix: pausing").expect("a pause");
-    let mut readings = BTreeMap::new();
-    for line in before.lines().filter(|line| line.contains("> RTM_GETADDR")) {
-        let (_, place) = line.split_once(" netns ").expect("the namespace's cookie");
-        let cookie = place.split(':').next().unwrap_or_default();
-        *readings.entry(cookie.to_owned()).or_insert(0) += 1;
-    }
-    let pods_and_host = vec![1; scene.pods.len() + 1];
-    let readings: Vec<_> = readings.into_values().collect();
-    assert_eq!(readings, pods_and_host, "{}", run.transcript());
+    let readings = |text: &str| {
+        let mut readings = BTreeMap::new();
+        for line in text.lines().filter(|line| line.contains("> RTM_GETADDR")) {
+            let (_, place) = line.split_once(" netns ").expect("the namespace's cookie");
+            let cookie = place.split(':').next().unwrap_or_default();
+            *readings.entry(cookie.to_owned()).or_insert(0) += 1;
+        }
+        readings
+    };
+    let (before, after) = run.err.split_once("netfix: pausing").expect("a pause");
+    let (paused, _) = after.split_once("netfix: running").expect("COMMAND");
+    let each: Vec<_> = readings(before).into_values().collect();
+    assert_eq!(each, vec![1; scene.pods.len() + 1], "{}", run.transcript());
+    assert_eq!(readings(paused).len(), 1, "{}", run.transcript());
 }
 
 #[test]
