@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use serde_json::{Value, to_value};
+use serde_json::{Value, json, to_value};
 
 use crate::documents::Scene;
 use crate::schema_file::{SCHEMA, faults};
@@ -129,6 +129,34 @@ fn keys(schema: &Value, path: &str, all: &mut BTreeMap<String, String>) {
     }
     if schema["items"].is_object() {
         keys(&schema["items"], &format!("{path}[]"), all);
+    }
+}
+
+/// The keys without a description, of this part and of those in it.
+fn undescribed(part: &Value) -> Vec<String> {
+    let is_told = |key: &Value| {
+        let meant = resolved(key);
+        !key["description"].is_null()
+            || !meant["description"].is_null()
+            || meant["properties"].is_object()
+    };
+    let own = part["properties"].as_object().into_iter().flatten();
+    let own = own.filter(|(_, key)| !is_told(key));
+    let own = own.map(|(key, schema)| format!("{key}: {schema}"));
+    let inside: Vec<&Value> = match part {
+        Value::Object(parts) => parts.values().collect(),
+        Value::Array(parts) => parts.iter().collect(),
+        _ => Vec::new(),
+    };
+    own.chain(inside.into_iter().flat_map(undescribed))
+        .collect()
+}
+
+#[test]
+fn every_key_has_a_description() {
+    for part in ["properties", "$defs"] {
+        let part = json!({"part": {"properties": SCHEMA[part]}});
+        assert_eq!(undescribed(&part), Vec::<String>::new());
     }
 }
 
