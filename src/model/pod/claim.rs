@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use crate::model::net::address::Maker;
-use crate::model::net::route::{KIND_UNICAST, PROTOCOL_KERNEL};
+use crate::model::net::route::{KIND_UNICAST, PROTOCOL_KERNEL, SCOPE_LINK};
 use crate::model::{Address, IfName, Indexed, Link, Mac, NetState, Nexthop, Parent, Route};
 
 /// A MAC or an address on one link of the host.
@@ -179,7 +179,10 @@ impl<'a> Subnets<'a> {
     fn of(addresses: &'a [Address], routes: &[&'a Route]) -> Self {
         let is_direct = |route: &&&Route| {
             let (kind, _, protocol) = route.nature();
-            kind == KIND_UNICAST && protocol != PROTOCOL_KERNEL && route.gateways().is_empty()
+            // The kernel looks for a gateway of IPv4 from the scope of a link on (`fib_check_nh_v4_gw`).
+            let is_wider = matches!(route, Route::V4(route) if route.scope < SCOPE_LINK);
+            let is_own = kind == KIND_UNICAST && protocol != PROTOCOL_KERNEL;
+            is_own && !is_wider && route.gateways().is_empty()
         };
         let direct = routes.iter().filter(is_direct).flat_map(|route| {
             let devs = route.devs().into_iter();

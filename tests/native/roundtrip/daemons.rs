@@ -127,7 +127,7 @@ fn withdraw(ns: &Namespace, lost: &[&str], lines: &[String]) -> (usize, bool) {
     }
     let delete = |line: &str| usize::from(ns.try_ip(line).is_ok());
     // What the kernel refuses anyway comes back with the routes that it makes for a new link.
-    let known = refused(ns, lost);
+    let known = refused(ns, lost, Asked::OnAnyLink);
     let mut count = 0;
     for family in ["-4", "-6"] {
         for route in list(ns, &format!("{family} route show table all")) {
@@ -158,7 +158,7 @@ fn withdraw(ns: &Namespace, lost: &[&str], lines: &[String]) -> (usize, bool) {
     count += addresses;
     loop {
         let before = routes_and_nexthops(ns);
-        let mut refused = refused(ns, lost);
+        let mut refused = refused(ns, lost, Asked::OnItsLink);
         refused.retain(|line| count > 0 && !known.contains(line) && delete(line) > 0);
         if refused.is_empty() {
             break;
@@ -208,8 +208,16 @@ fn withdraw_nexthops(ns: &Namespace) -> usize {
     lines.filter(|line| ns.try_ip(line).is_ok()).count()
 }
 
+/// How a gateway is asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    OnItsLink,
+    /// Also without the link, for which a policy rule may refuse what a route without one got.
+    OnAnyLink,
+}
+
 /// The deletions of routes and nexthop objects that the kernel would refuse now.
-fn refused(ns: &Namespace, lost: &[&str]) -> Vec<String> {
+fn refused(ns: &Namespace, lost: &[&str], asked: Asked) -> Vec<String> {
     let mut lines = Vec::new();
     for (family, to) in [("-4", "203.0.113.250"), ("-6", "2001:db8:ffff::250")] {
         for route in list(ns, &format!("{family} route show table all")) {
@@ -220,12 +228,16 @@ fn refused(ns: &Namespace, lost: &[&str]) -> Vec<String> {
             let hops = hops.unwrap_or_else(|| vec![route.clone()]);
             let ways = hops.iter().filter(|hop| !is_onlink(hop)).filter_map(way);
             let is_refused = |way: String| {
-                let probe = |verb| format!("{family} route {verb} {to} table 9999 {way}");
-                let is_added = ns.try_ip(&probe("add")).is_ok();
-                if is_added {
-                    ns.ip(&probe("del"));
-                }
-                !is_added
+                let is_added = |way: &str| {
+                    let probe = |verb| format!("{family} route {verb} {to} table 9999 {way}");
+                    let is_added = ns.try_ip(&probe("add")).is_ok();
+                    if is_added {
+                        ns.ip(&probe("del"));
+                    }
+                    is_added
+                };
+                let (gateway, _) = way.split_once(" dev ").expect("its link");
+                !is_added(&way) && (asked == Asked::OnItsLink || !is_added(gateway))
             };
             if ways.into_iter().any(is_refused) {
                 lines.push(format!("{family} {}", deletion(&route)));

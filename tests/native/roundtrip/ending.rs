@@ -80,7 +80,10 @@ pub(super) fn of(case: &Case) -> Ending {
         let snapshot = node.netfix_json("snapshot");
         let mut kept = snapshot.coded("degraded").into_iter();
         if !kept.any(|problem| problem.pod.as_deref() == Some(pod.name())) {
-            // The pod reaches what it reached before: what was made by hand is recorded.
+            // The pod reaches what it reached before: what was made by hand is recorded, with the carrier that comes.
+            if case.loss == Loss::Late {
+                scene::arrive(&node, &pod);
+            }
             before.pod = Witness::of_pod(&pod, &node);
             before.left.pod = 0;
         }
@@ -146,8 +149,9 @@ fn turn(
     let of_pod = before.pod.becomes(is_aged, || Witness::of_pod(pod, node));
     let mut of_host = before.host.becomes(is_aged, || Witness::of_node(node));
     if case.has(Chapter::Half) {
-        // A link below the pod has the groups of the pod's link, which is up and without a link-local address if it was made by hand.
-        of_host.retain(|line| !line.contains("{\"link\":\"") && !line.contains(".promiscuity: "));
+        // A link below the pod receives what the pod's link wants, which is no port and without a link-local address if it was made by hand.
+        let wanted = ["{\"link\":\"", ".promiscuity: ", ".allmulti: "];
+        of_host.retain(|line| !wanted.iter().any(|it| line.contains(it)));
     }
     let (diff, check) = (node.netfix_json("diff"), node.netfix_json("check"));
     let mut named = before.named.clone();

@@ -178,12 +178,19 @@ fn give_carrier(node: &Node) {
     }
 }
 
+fn has_carrier(ns: &Namespace) -> bool {
+    let link = ns.try_ip("link show dev eth0").unwrap_or_default();
+    link.contains("LOWER_UP")
+}
+
+/// The other end of the wire is up, and the pod has noticed it.
+pub(super) fn arrive(node: &Node, pod: &Pod<'_>) {
+    give_carrier(node);
+    wait_until(NOTICED, || has_carrier(&pod.ns));
+}
+
 /// The other end of the wire goes down and up, until the node and the pod have noticed each.
 pub(super) fn flap(node: &Node, pod: &Pod<'_>) {
-    let has_carrier = |ns: &Namespace| {
-        let link = ns.try_ip("link show dev eth0").unwrap_or_default();
-        link.contains("LOWER_UP")
-    };
     let with_carrier = [&node.ns, &pod.ns].into_iter().filter(|ns| has_carrier(ns));
     let noticing: Vec<&Namespace> = with_carrier.collect();
     for is_up in [false, true] {

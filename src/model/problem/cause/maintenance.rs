@@ -6,7 +6,7 @@ use super::{Cause, causes};
 use crate::model::fate::{ContainerChange, LastSeen};
 use crate::model::next::WindowNow;
 use crate::model::window::PhaseName;
-use crate::model::{IfName, PodInfo};
+use crate::model::{Bytes, IfName, PodInfo};
 
 causes! {
     /// Causes found around a maintenance window: before it starts, in its unit, in its record.
@@ -96,6 +96,7 @@ causes! {
         NotStarted { error: String } => CommandFailed,
         NotInPath => NotFound,
         NotAProgram { error: String } => NotFound,
+        NoInterpreter { interpreter: Bytes, error: String } => NotFound,
         TimedOut { limit: Duration } => CommandFailed,
         NotEnded { limit: Duration } => CommandFailed,
         EndUnknown => CommandFailed,

@@ -6,6 +6,7 @@ mod order;
 mod ordinary;
 mod proc;
 
+use std::net::Ipv6Addr;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
@@ -90,6 +91,7 @@ impl Witness {
             let lags = waits || (is_up && name != "lo" && link["operstate"] != "UP");
             lags || addresses().any(|it| it["tentative"] == true)
                 || (is_up && addresses().any(|it| self.lacks_its_route(it)))
+                || (is_up && self.lacks_a_group(name))
         })
     }
 
@@ -100,6 +102,22 @@ impl Witness {
         address["family"] == "inet6"
             && address["dadfailed"] != true
             && self.0["routes of IPv6"][route].is_null()
+    }
+
+    /// The link receives what is sent to the group of an IPv6 address a moment after the kernel lists the group.
+    fn lacks_a_group(&self, name: &str) -> bool {
+        let groups = || list(&self.0["groups"][name]);
+        let addresses = groups().filter_map(|one| one["address"].as_str()?.parse().ok());
+        let mut solicited = addresses.filter_map(|group: Ipv6Addr| match group.octets() {
+            [0xff, 2, .., 1, 0xff, b, c, d] => Some(format!("33:33:ff:{b:02x}:{c:02x}:{d:02x}")),
+            _ => None,
+        });
+        let is_ethernet = groups().any(|one| {
+            one["link"]
+                .as_str()
+                .is_some_and(|mac| mac.starts_with("33:33:"))
+        });
+        is_ethernet && solicited.any(|mac| groups().all(|one| one["link"] != mac.as_str()))
     }
 
     /// Reads again until the namespace has its former state, at most for the settle time. Returns what differs then. What is
