@@ -150,6 +150,8 @@ sentences! {
         NotStarted { error } => "could not be started: {error}",
         NotInPath => "no program of this name is in PATH (a builtin of the shell needs `sh -c`). Nothing was changed",
         NotAProgram { error } => "cannot be run: {error}. Nothing was changed",
+        NoInterpreter { interpreter, error } => "cannot be run: its first line names {interpreter} as its interpreter: {error}. Nothing was \
+            changed",
         TimedOut { limit } => "still ran after {limit} (--command-timeout): netfix killed it" (limit = duration(*limit)),
         NotEnded { limit } => "still ran after {limit} (--command-timeout), and did not end after SIGKILL: the kernel keeps it, \
             usually in a driver" (limit = duration(*limit)),
