@@ -32,7 +32,9 @@ struct Before {
 
 impl Before {
     fn of(node: &Node, pod: &Pod<'_>, case: &Case) -> Self {
-        let (host, pod) = (Witness::of_node(node), Witness::of_pod(pod, node));
+        // A link of the host wants what the pod's links want.
+        let pod = Witness::of_pod(pod, node);
+        let host = Witness::of_node(node);
         let snapshot = scene::snapshot(node, case);
         Self {
             host,
@@ -51,8 +53,8 @@ impl Before {
             .flatten()
             .any(|line| daemons::adds(line))
         {
-            self.host = Witness::of_node(node);
             self.pod = Witness::of_pod(pod, node);
+            self.host = Witness::of_node(node);
         }
     }
 }
@@ -98,8 +100,8 @@ pub(super) fn of(case: &Case) -> Ending {
         }
         if case.has(Chapter::Half) && !case.has(Chapter::Saved) {
             // The rehearsal compares with what is there: a link that somebody made by hand comes back as recorded.
-            before.host = Witness::of_node(&node);
             before.pod = Witness::of_pod(&pod, &node);
+            before.host = Witness::of_node(&node);
         }
         before.left = before.left.withdrawn_before();
         forecast = forecast_of(&node, &pod, case);
