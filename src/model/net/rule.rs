@@ -3,11 +3,12 @@
 use std::fmt;
 use std::net::IpAddr;
 
+use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use crate::model::Bytes;
 use crate::model::net::limits;
 use crate::model::net::raw::RawAttribute;
+use crate::model::{Bytes, IfName};
 
 /// One rule, with the fields of `struct fib_rule_hdr` and its attributes (`linux/fib_rules.h`).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -88,11 +89,33 @@ pub struct Rule {
 
 /// `RTPROT_KERNEL` (linux/rtnetlink.h).
 const PROTOCOL_KERNEL: u8 = 2;
+/// `FR_ACT_TO_TBL` (linux/fib_rules.h).
+const LOOKUP: u8 = 1;
 
 impl Rule {
     /// Whether it is one of the rules that the kernel creates in every namespace.
     pub(crate) fn is_made_by_kernel(&self) -> bool {
         self.protocol == Some(PROTOCOL_KERNEL)
+    }
+
+    /// Whether the kernel follows it to look for a gateway on a link: such a lookup has no source, mark, protocol or port.
+    pub(crate) fn leads_to(&self, gateway: IpAddr, dev: &IfName) -> bool {
+        let is_to =
+            |(ip, len): (IpAddr, u8)| IpNet::new(ip, len).is_ok_and(|to| to.contains(&gateway));
+        let is_for_all = self.from.is_none()
+            && self.fwmark.is_none_or(|mark| mark == 0)
+            && self.tos == 0
+            && (self.ip_proto, self.sport, self.dport, self.tun_id) == (None, None, None, None)
+            && self.uid_range.is_none_or(|(first, _)| first == 0)
+            && self.extra.is_empty();
+        let matches = is_for_all
+            && self.to.is_none_or(is_to)
+            && self
+                .oif
+                .as_ref()
+                .is_none_or(|oif| oif.as_slice() == dev.as_bytes())
+            && self.iif.as_ref().is_none_or(|iif| iif.as_slice() == b"lo");
+        self.action == LOOKUP && self.ipv6 == gateway.is_ipv6() && matches != self.invert
     }
 }
 

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use crate::model::net::address::Maker;
-use crate::model::net::route::{KIND_UNICAST, PROTOCOL_KERNEL, SCOPE_LINK};
+use crate::model::net::route::{KIND_UNICAST, PROTOCOL_KERNEL, SCOPE_LINK, TABLE_MAIN};
 use crate::model::{Address, IfName, Indexed, Link, Mac, NetState, Nexthop, Parent, Route};
 
 /// A MAC or an address on one link of the host.
@@ -117,14 +117,15 @@ impl NetState {
         let sources: BTreeSet<IpAddr> = contested.iter().map(|address| address.local).collect();
         let is_out = |route: &&Route| is_route_left_out(route);
         let (out, mut routes): (Vec<&Route>, Vec<&Route>) = self.routes.iter().partition(is_out);
-        let lost = Subnets::of(&contested, &out);
-        let left = Subnets::of(&addresses, &routes);
-        let is_reached =
-            |gateway: IpAddr, dev: &IfName| !lost.have(gateway, dev) || left.have(gateway, dev);
+        let lost = Subnets::of(&contested, &out, self);
+        let left = Subnets::of(&addresses, &routes, self);
+        let is_reached = |gateway: IpAddr, dev: &IfName, table: u32| {
+            !lost.have(gateway, dev, table) || left.have(gateway, dev, table)
+        };
         let there: HashSet<u32> = now.nexthops.iter().map(|one| one.id).collect();
         let nexthops = with_members(&self.nexthops, |one| {
             let way = one.gateway.zip(one.dev.as_ref());
-            let is_reached = way.is_none_or(|(gateway, dev)| is_reached(gateway, dev));
+            let is_reached = way.is_none_or(|(gateway, dev)| is_reached(gateway, dev, TABLE_MAIN));
             one.onlink || is_reached || there.contains(&one.id)
         });
         let ids = |all: &[Nexthop]| all.iter().map(|one| one.id).collect::<HashSet<u32>>();
@@ -136,7 +137,7 @@ impl NetState {
             let mut hops = route.gateways().into_iter();
             let has_way = match route.nexthop() {
                 Some(id) => !without.contains(&id),
-                None => hops.all(|(gateway, dev)| is_reached(gateway, dev)),
+                None => hops.all(|(gateway, dev)| is_reached(gateway, dev, route.nature().1)),
             };
             has_source && has_way
         });
@@ -172,11 +173,15 @@ fn promote(addresses: &mut [Address]) {
 }
 
 /// The subnets of addresses, and those to which routes lead without a gateway, each with its interface.
-struct Subnets<'a>(BTreeSet<(&'a IfName, IpNet)>);
+struct Subnets<'a> {
+    /// Each with its table; 0: that of the interface.
+    all: BTreeSet<(&'a IfName, IpNet, u32)>,
+    state: &'a NetState,
+}
 
 impl<'a> Subnets<'a> {
-    /// The kernel's routes come with the addresses.
-    fn of(addresses: &'a [Address], routes: &[&'a Route]) -> Self {
+    /// Of a part of a state. The kernel's routes come with the addresses.
+    fn of(addresses: &'a [Address], routes: &[&'a Route], state: &'a NetState) -> Self {
         let is_direct = |route: &&&Route| {
             let (kind, _, protocol) = route.nature();
             // The kernel looks for a gateway of IPv4 from the scope of a link on (`fib_check_nh_v4_gw`).
@@ -186,18 +191,37 @@ impl<'a> Subnets<'a> {
         };
         let direct = routes.iter().filter(is_direct).flat_map(|route| {
             let devs = route.devs().into_iter();
-            devs.map(|dev| (dev, route.destination()))
+            devs.map(|dev| (dev, route.destination(), route.nature().1))
         });
         let subnets = addresses.iter().filter_map(|address| {
             let subnet = IpNet::new(address.local, address.prefix_len).ok()?;
-            Some((&address.dev, subnet.trunc()))
+            Some((&address.dev, subnet.trunc(), 0))
         });
-        Self(subnets.chain(direct).collect())
+        let all = subnets.chain(direct).collect();
+        Self { all, state }
     }
 
-    fn have(&self, address: IpAddr, dev: &IfName) -> bool {
-        let mut subnets = (0..=128).map_while(|len| IpNet::new(address, len).ok());
-        subnets.any(|subnet| self.0.contains(&(dev, subnet.trunc())))
+    /// Whether the kernel finds the gateway of a route in this table: there, else by the rules.
+    fn have(&self, gateway: IpAddr, dev: &IfName, table: u32) -> bool {
+        let is_asked = |other: u32| {
+            let mut rules = self.state.rules.iter();
+            rules.any(|rule| rule.table == other && rule.leads_to(gateway, dev))
+        };
+        // A VRF has a table of its own.
+        let has_own = || {
+            self.state
+                .links
+                .iter()
+                .any(|link| link.name == *dev && link.master.is_some())
+        };
+        let is_found =
+            |other: u32| [0, TABLE_MAIN, table].contains(&other) || is_asked(other) || has_own();
+        let mut subnets = (0..=128).map_while(|len| IpNet::new(gateway, len).ok());
+        subnets.any(|subnet| {
+            let subnet = subnet.trunc();
+            let mut tables = self.all.range((dev, subnet, 0)..=(dev, subnet, u32::MAX));
+            tables.any(|(.., table)| is_found(*table))
+        })
     }
 }
 
