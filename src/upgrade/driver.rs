@@ -326,7 +326,7 @@ impl Driver<'_> {
             rollback,
             limit: limit.limit,
         };
-        self.ledger.problems.add(Area::Command, [problem]);
+        self.ledger.problems.add(Area::Rollback, [problem]);
         let stored = &network.baseline.stored;
         self.ledger
             .carry_out(PhaseName::Rollback, &event, &argv, limit, stored);
