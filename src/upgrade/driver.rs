@@ -283,7 +283,7 @@ impl Driver<'_> {
     }
 
     fn take(&mut self, mut restored: Restored, network: &mut PodNetwork) {
-        network.after = NetworkAfter::of(&restored);
+        network.after = NetworkAfter::of(&mut restored);
         self.ledger.take_restore(&mut restored);
         self.restored = mem::take(&mut self.restored).then(restored);
     }
