@@ -296,6 +296,7 @@ fn of_host(plan: Plan, lost: Option<Problem>) -> Vec<Problem> {
         mut problems,
         awaits_router: _,
         is_unsettled: _,
+        missing: _,
         unrecorded: _,
     } = plan;
     problems.extend(lost.or_else(|| drift(steps.iter().chain(&later), None)));

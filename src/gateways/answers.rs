@@ -58,6 +58,15 @@ pub(crate) enum Reachability {
     Failed,
 }
 
+/// What did not answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SilenceKind {
+    Gateway,
+    /// A gateway that could not be probed.
+    NotProbed,
+    Target,
+}
+
 impl Answers {
     pub(super) fn none(state: Reachability) -> Self {
         Self {
@@ -73,7 +82,7 @@ impl Answers {
         question: &Question,
         answer: ProbeAnswer,
         limits: ProbeLimits,
-    ) -> Option<GatewayCause> {
+    ) -> Option<(SilenceKind, GatewayCause)> {
         let mut view = GatewayAnswer {
             address: question.gateway,
             dev: question.dev.clone(),
@@ -117,7 +126,11 @@ impl Answers {
             ProbeAnswer::NoInterface => Some(GatewayCause::InterfaceMissing),
         };
         self.state = self.state.max(state);
+        let kind = match view.reachable {
+            None => SilenceKind::NotProbed,
+            Some(_) => SilenceKind::Gateway,
+        };
         self.gateways.push(view);
-        cause
+        Some((kind, cause?))
     }
 }

@@ -17,7 +17,7 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-pub(crate) use self::answers::{Answers, ProbeLimits, Reachability};
+pub(crate) use self::answers::{Answers, ProbeLimits, Reachability, SilenceKind};
 use self::question::{Prober, Question, Questions};
 use self::recorded::{Record, Recorded};
 use self::targets::{Queries, TargetAnswers, VerifyTarget};
@@ -61,6 +61,7 @@ pub(crate) struct Unanswered {
     pub pod: Option<PodId>,
     /// The gateway or target.
     pub object: String,
+    pub kind: SilenceKind,
     pub cause: GatewayCause,
 }
 
@@ -176,17 +177,19 @@ fn take(
     limits: ProbeLimits,
 ) -> Option<Unanswered> {
     let object = format!("{} dev {}", question.gateway, question.dev);
-    Some(match question.place {
-        Prober::Host => Unanswered {
-            cause: host.take(question, answer, limits)?,
-            pod: None,
-            object: format!("{object} of the host"),
-        },
-        Prober::Pod(at) => Unanswered {
-            cause: pods[at].answers.take(question, answer, limits)?,
-            pod: Some(pods[at].pod.info.id.clone()),
-            object,
-        },
+    let (answers, pod, object) = match question.place {
+        Prober::Host => (host, None, format!("{object} of the host")),
+        Prober::Pod(at) => {
+            let VerifiedPod { pod, answers, .. } = &mut pods[at];
+            (answers, Some(pod.info.id.clone()), object)
+        }
+    };
+    let (kind, cause) = answers.take(question, answer, limits)?;
+    Some(Unanswered {
+        pod,
+        object,
+        kind,
+        cause,
     })
 }
 
@@ -333,6 +336,7 @@ impl ProbePlan {
         self.unanswered.push(Unanswered {
             pod: Some(pod.clone()),
             object,
+            kind: SilenceKind::NotProbed,
             cause,
         });
     }
@@ -381,6 +385,7 @@ impl VerifiedPod {
             unanswered.extend(cause.map(|cause| Unanswered {
                 pod: Some(self.pod.info.id.clone()),
                 object: format!("{} {}", answer.kind, answer.target),
+                kind: SilenceKind::Target,
                 cause,
             }));
             self.targets.push(answer);

@@ -80,6 +80,7 @@ impl<'a> HostPlanner<'a> {
                 return;
             }
             let hardware = wanted.hardware.clone();
+            self.links.plan.missing.push(wanted.name.clone());
             let cause = PlanCause::DeviceMissing { hardware };
             return self.links.report(cause.error(&wanted.name));
         };

@@ -1,7 +1,7 @@
 //! A plan.
 
 use crate::model::window::SettingResult;
-use crate::model::{Problem, Severity};
+use crate::model::{IfName, Problem, Severity};
 use crate::plan::NicStep;
 use crate::plan::step::Step;
 
@@ -14,6 +14,8 @@ pub struct Plan {
     pub later: Vec<Step>,
     /// Settings of devices that were made anew, which no step restores, and why.
     pub left: Vec<(NicStep, SettingResult)>,
+    /// Devices of the host that are not there.
+    pub missing: Vec<IfName>,
     /// Differences for which there is no step.
     pub problems: Vec<Problem>,
     /// A router is to bring what is missing.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::inventory::observe::Host;
 use crate::kernel::{Error, reported};
 use crate::matching::host_baseline::HostBaseline;
-use crate::model::problem::{Cause, PlanCause, RehearsalCause};
+use crate::model::problem::RehearsalCause;
 use crate::model::raw_object::RawObject;
 use crate::model::{IfName, Link, LinkKind, Problem};
 use crate::plan::daemons::has_daemons;
@@ -113,8 +113,7 @@ impl HostTwin {
         let mut moment = SettlingTime::begin();
         loop {
             let found = self.differences_now(surveyed, daemons)?;
-            let is_new = |one: &&Problem| one.is_error() && !is_missing_device(one);
-            let mut left = self.left.iter().filter(is_new).peekable();
+            let mut left = self.left.iter().filter(|one| one.is_error()).peekable();
             let is_settled = found.iter().all(is_left_to_daemon) && left.peek().is_none();
             if is_settled || !moment.goes_on() {
                 return Ok(left.map(refused).chain(found).collect());
@@ -158,11 +157,6 @@ impl HostTwin {
     pub(super) fn unrehearsed(&self) -> impl Iterator<Item = &IfName> {
         self.loss.unrehearsed.iter().map(|link| &link.name)
     }
-}
-
-/// Whether a device is missing. The twin lacks it because the node does, which the check reports.
-fn is_missing_device(problem: &Problem) -> bool {
-    matches!(*problem.cause, Cause::Plan(PlanCause::DeviceMissing { .. }))
 }
 
 /// A difference that the restore of a twin itself found.

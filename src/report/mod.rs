@@ -44,7 +44,7 @@ pub(crate) use verb::show::setting;
 pub(crate) use verb::snapshot::snapshot;
 pub(crate) use verb::upgrade::{no_preview, preview, question, unplanned, upgrade};
 pub(crate) use verb::verify::verify;
-pub use window::hold::{HoldView, NextView};
+pub use window::hold::HoldView;
 pub use window::outcome::{Ending, PodCounts, PodOutcome};
 pub use window::page::page;
 pub use window::view::{ReportView, Standing, WindowView};

@@ -44,3 +44,14 @@ pub(super) fn sign(tone: Tone) -> Markup {
         }
     }
 }
+
+/// A part of a whole, as a bar of that length at its place. Numbers beside it say the same.
+pub(super) fn bar(from: u64, to: u64, whole: u64, class: &str) -> Markup {
+    let tenths = |ms: u64| u128::from(ms.min(whole)) * 1000 / u128::from(whole.max(1));
+    let (left, end) = (tenths(from), tenths(to));
+    let percent = |tenths: u128| format!("{}.{}%", tenths / 10, tenths % 10);
+    let (left, width) = (percent(left), percent(end.saturating_sub(left)));
+    html! {
+        div class={ "bar " (class) } style={ "margin-left:" (left) ";width:" (width) } aria-hidden="true" {}
+    }
+}

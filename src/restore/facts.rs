@@ -27,6 +27,8 @@ pub(crate) struct Restored {
     /// Pods with a record that are gone, or that their runtime is tearing down: nothing was changed in them.
     pub gone: Vec<PodInfo>,
     pub problems: Vec<Problem>,
+    /// The devices of the host that have no network.
+    pub devices: DeviceFaults,
     /// Whether nothing was changed because no record may be used here.
     pub is_refused: bool,
     /// Whether nothing was missing after a restore before this one.
@@ -35,6 +37,15 @@ pub(crate) struct Restored {
     pub pending: Pending,
     /// Addresses that the kernel still probes.
     pub detection: Detection,
+}
+
+/// The devices of the host that a restore left without network.
+#[derive(Debug, Default)]
+pub(crate) struct DeviceFaults {
+    /// Those that are not there.
+    pub missing: Vec<IfName>,
+    /// Those without carrier, by their present name.
+    pub silent: Vec<IfName>,
 }
 
 impl Restored {

@@ -20,6 +20,6 @@ mod sockets;
 mod turns;
 
 pub(crate) use conflict::answering;
-pub(crate) use facts::{Limits, RestoreState, Restored, RestoredPod};
+pub(crate) use facts::{DeviceFaults, Limits, RestoreState, Restored, RestoredPod};
 pub(crate) use host::wait_nic::WaitLimit;
 pub(crate) use permit::Permit;

@@ -37,7 +37,7 @@ impl Listener for Unwatched {
     fn notice(&mut self, _: Progress) {}
 }
 
-/// Restores the links of a host, and returns what is left.
+/// Restores the links of a host, and returns what is left, but for devices that are missing: a twin lacks them because the node does.
 ///
 /// # Errors
 /// The namespace cannot be read.
@@ -48,7 +48,9 @@ pub(crate) fn restore_host(
     let limit = WaitLimit::new(LIMITS, None);
     let mut job = HostJob::new(host, baseline, limit, Permit::Rehearsal);
     let links = job.restore(&mut Unwatched)?;
-    let (_, problems) = job.finish();
+    let missing = job.devices().missing;
+    let (_, mut problems) = job.finish();
+    problems.retain(|one| one.object.link().is_none_or(|name| !missing.contains(name)));
     Ok((links, problems))
 }
 

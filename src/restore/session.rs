@@ -27,7 +27,7 @@ use crate::restore::conflict::holders;
 use crate::restore::conflict::pace::Pace;
 use crate::restore::conflict::probe::Probing;
 use crate::restore::course::{Course, Removal};
-use crate::restore::facts::{Limits, RestoreState, Restored, RestoredPod};
+use crate::restore::facts::{DeviceFaults, Limits, RestoreState, Restored, RestoredPod};
 use crate::restore::host::links::{HostDone, HostJob};
 use crate::restore::host::scope::ParentChange;
 use crate::restore::host::wait_nic::{self, WaitLimit};
@@ -184,6 +184,7 @@ struct Done {
     pods: Vec<PodJob>,
     /// The settings of the host's NICs that were lost.
     settings: Vec<LostSetting>,
+    devices: DeviceFaults,
     /// The problems beside those of the host and of each pod.
     notes: Vec<Problem>,
     /// What is still under way: the second announcements.
@@ -247,6 +248,7 @@ fn in_order(
     Ok(Done {
         detecting: host.detecting(),
         settings: host.settings(),
+        devices: host.devices(),
         host: Some(host.finish()),
         pods,
         notes,
@@ -343,10 +345,8 @@ fn sum_up(mut surveyed: Surveyed, done: Done, runtimes: &RuntimeConfig) -> Resto
     let is_refused = done.host.is_none() && surveyed.is_refused();
     let (host, of_host) = done.host.unzip();
     let (mut pods, mut of_pods, mut detecting) = (Vec::new(), Vec::new(), Vec::new());
-    let uplinks = done.pods.iter();
-    let uplinks: Vec<_> = uplinks
-        .map(|one| one.matched.lost_uplink(&surveyed.host.state))
-        .collect();
+    let uplink = |one: &PodJob| one.matched.lost_uplink(&surveyed.host.state);
+    let uplinks: Vec<_> = done.pods.iter().map(uplink).collect();
     let mut settings = done.settings;
     settings.extend(done.pods.iter().flat_map(|pod| {
         let last = pod.view().map(|view| &view.plan);
@@ -390,6 +390,7 @@ fn sum_up(mut surveyed: Surveyed, done: Done, runtimes: &RuntimeConfig) -> Resto
         pods,
         settings,
         gone,
+        devices: done.devices,
         problems,
         is_refused,
         was_complete: false,

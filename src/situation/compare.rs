@@ -7,7 +7,7 @@ use crate::inventory::{cannot_observe, unread};
 use crate::kernel::state::Needs;
 use crate::kernel::{Error, state};
 use crate::matching::at_risk::PodDrivers;
-use crate::model::{Code, LinkGraph, NetState, Problem};
+use crate::model::{LinkGraph, NetState, Problem};
 use crate::plan::link::ipv6;
 use crate::plan::{self, HostLinks, Plan, PodVerdict, snapshot_quality};
 use crate::records::matched::Matched;
@@ -20,6 +20,8 @@ use crate::situation::host::not_selected;
 #[derive(Default)]
 pub(crate) struct Comparison {
     pub host: Plan,
+    /// Whether the selected part of the host has drifted, by the rule for pods.
+    pub is_host_drifted: bool,
     pub links: HostLinks,
     /// What the host has now that no restore could bring back.
     pub unsupported: Vec<Problem>,
@@ -43,12 +45,8 @@ pub(crate) struct Compared {
 impl Comparison {
     /// Whether something is missing or differs on the host or in a pod.
     pub(crate) fn has_drift(&self) -> bool {
-        !self.host.lines().is_empty()
+        self.is_host_drifted
             || !self.links.renamed.is_empty()
-            || self
-                .host
-                .findings()
-                .any(|one| matches!(one.code(), Code::Drift | Code::SettingDiffers))
             || self.pods.iter().any(|pod| pod.verdict.is_drift())
     }
 }
@@ -94,6 +92,7 @@ pub(crate) fn compare(surveyed: &mut Surveyed, depth: Depth) -> Result<Compariso
     let new_link = new_link.map_err(|error| cannot_observe("host", &error))?;
     let observed = baseline.observed(&host.state, new_link.as_ref());
     let (mut host_plan, links) = plan::host(&baseline.state, observed, &baseline.devices);
+    let is_host_drifted = PodVerdict::new(None, &host_plan).is_drift();
     host_plan.problems.extend(not_selected(host, baseline));
     let graph = LinkGraph::new(&host.state.links);
     let compare = |matched: &mut Matched| {
@@ -110,6 +109,7 @@ pub(crate) fn compare(surveyed: &mut Surveyed, depth: Depth) -> Result<Compariso
     };
     Ok(Comparison {
         host: host_plan,
+        is_host_drifted,
         links,
         unsupported: snapshot_quality::unsupported_on_host(&host.state, &baseline.devices),
         pods,

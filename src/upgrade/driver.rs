@@ -287,7 +287,7 @@ impl Driver<'_> {
     }
 
     fn take(&mut self, mut restored: Restored, network: &mut PodNetwork) {
-        network.after = NetworkAfter::of(&restored);
+        network.after = NetworkAfter::of(&mut restored);
         self.ledger.take_restore(&mut restored);
         self.restored = mem::take(&mut self.restored).then(restored);
     }
@@ -330,7 +330,7 @@ impl Driver<'_> {
             rollback,
             limit: limit.limit,
         };
-        self.ledger.problems.add(Area::Command, [problem]);
+        self.ledger.problems.add(Area::Rollback, [problem]);
         let stored = &network.baseline.stored;
         self.ledger
             .carry_out(PhaseName::Rollback, &event, &argv, limit, stored);

@@ -7,7 +7,7 @@ use crate::clock::boottime;
 use crate::context::Context;
 use crate::journal;
 use crate::kubelet::resume::finish_abandoned;
-use crate::model::problem::{Cause, CommandCause, RollbackCause, WindowCause};
+use crate::model::problem::{CommandCause, RollbackCause, WindowCause};
 use crate::model::window::{PhaseName, WindowPod, command_line};
 use crate::model::{Exit, Problem, State, Window};
 use crate::records::stored::Stored;
@@ -136,10 +136,10 @@ impl Ledger {
         session.begin(phase, event);
         let (id, log) = (session.window().id.clone(), session.log_file.for_thread());
         let is_rollback = phase == PhaseName::Rollback;
-        let program = if is_rollback {
-            UserCommand::Rollback
+        let (program, area) = if is_rollback {
+            (UserCommand::Rollback, Area::Rollback)
         } else {
-            UserCommand::Command
+            (UserCommand::Command, Area::Command)
         };
         let terms = Terms {
             program,
@@ -169,7 +169,7 @@ impl Ledger {
             Some(cause) => cause.error(command_line(argv)),
         };
         session.log(&Event::CommandFailed(problem.clone()));
-        self.problems.add(Area::Command, [problem]);
+        self.problems.add(area, [problem]);
     }
 
     /// Adds what is known only at the end: how many pods an interruption left restored, and whether the rollback has helped. One that
@@ -341,6 +341,8 @@ pub(crate) enum Area {
     Preflight,
     /// COMMAND, and interruptions: the pods may all be well.
     Command,
+    /// The rollback that ran, and why.
+    Rollback,
     Kubelet,
     /// The pods' network: another restore may put it right.
     Network,
@@ -360,12 +362,10 @@ impl WindowProblems {
 
     /// Puts this problem in the place of those about the rollback that ran, if one did.
     fn replace_rollback(&mut self, useless: Problem) {
-        let is_of_rollback = |(_, problem): &(Area, Problem)| matches!(&*problem.cause, Cause::Rollback(cause) if cause.is_of_run());
+        let is_of_rollback = |one: &(Area, Problem)| one.0 == Area::Rollback;
         if let Some(first) = self.0.iter().position(is_of_rollback) {
-            self.0[first].1 = useless;
-            let mut at = 0..;
-            self.0
-                .retain(|one| at.next() == Some(first) || !is_of_rollback(one));
+            self.0.retain(|one| !is_of_rollback(one));
+            self.0.insert(first, (Area::Rollback, useless));
         }
     }
 
@@ -385,7 +385,7 @@ impl WindowProblems {
         let errors = || self.0.iter().filter(|(_, problem)| problem.is_error());
         if errors().next().is_none() {
             Exit::Done
-        } else if errors().all(|(area, _)| *area == Area::Command) {
+        } else if errors().all(|(area, _)| matches!(area, Area::Command | Area::Rollback)) {
             Exit::Failed
         } else {
             Exit::Partly

@@ -19,6 +19,7 @@ use crate::records::stored::{Stored, load};
 use crate::refusal::Refusal;
 use crate::store::Store;
 use crate::upgrade::request::UpgradeRequest;
+use crate::window::facts::extension_of;
 
 /// The pods at risk that are not selected.
 #[derive(Debug, Default)]
@@ -97,14 +98,9 @@ impl Unselected {
         let pod = |pod: &WindowPod| UnselectedPod {
             info: pod.info.clone(),
             interfaces: pod.before.clone(),
-            known: stored.checkpoints.iter().find_map(|(info, checkpoint)| {
-                let extension = checkpoint
-                    .netfix
-                    .as_ref()
-                    .filter(|_| info.id == pod.info.id)?;
-                let own = extension.clone();
-                Some((own.identity, own.state, own.stack))
-            }),
+            known: extension_of(&pod.info.id, stored)
+                .cloned()
+                .map(|own| (own.identity, own.state, own.stack)),
             state: pod.state,
         };
         Self {

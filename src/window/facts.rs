@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::mem;
 
 use crate::clock;
-use crate::gateways::{Unanswered, Verified, VerifiedPod};
+use crate::gateways::{SilenceKind, Unanswered, Verified, VerifiedPod};
 use crate::inventory::{node, procfs};
 use crate::model::checkpoint::Extension;
 use crate::model::problem::WindowCause;
@@ -143,25 +143,12 @@ pub(crate) struct Silence {
     kind: SilenceKind,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum SilenceKind {
-    Gateway,
-    /// A gateway that could not be probed.
-    NotProbed,
-    Target,
-}
-
 impl Silence {
     pub(crate) fn of(unanswered: &Unanswered) -> Self {
-        let kind = match unanswered.cause.code() {
-            Code::GatewayUnknown => SilenceKind::NotProbed,
-            Code::TargetUnreachable => SilenceKind::Target,
-            _ => SilenceKind::Gateway,
-        };
         Self {
             pod: unanswered.pod.clone(),
             object: unanswered.object.clone(),
-            kind,
+            kind: unanswered.kind,
         }
     }
 
@@ -172,7 +159,7 @@ impl Silence {
             && self.object == gateway.title()
     }
 
-    /// From the record of an open window, which has no other warnings with these codes.
+    /// From the record of an open window, which keeps the code of a problem alone, and has no other warnings with these codes.
     pub(crate) fn recorded(problem: &Problem) -> Option<Self> {
         let kind = match problem.code() {
             Code::GatewayUnreachable => SilenceKind::Gateway,

@@ -13,7 +13,7 @@ use crate::inventory::procfs;
 use crate::matching::Selection;
 use crate::model::next::{LostPods, WindowNow};
 use crate::model::problem::WindowCause;
-use crate::model::{Code, NodeIdentity, NodeState, Problem, Window};
+use crate::model::{NodeIdentity, NodeState, Problem, Window};
 use crate::records::fallback::FallbackRequest;
 use crate::records::matched::{Matched, RecordOrigin};
 use crate::records::stored::load_in_part;
@@ -97,12 +97,11 @@ pub(crate) fn run(runtimes: &runtime::RuntimeConfig, context: &Context) -> Resul
     status.running = inventory.pods.len();
     let answer = inventory.answer.as_ref();
     status.runtimes = answer.map_or_else(Vec::new, |answer| answer.queried.clone());
-    // A survey reports them, unless it fails.
+    // The survey has them too, unless the pods cannot be compared. It fails where netfix does not see the whole host.
     let damaged = stored.problems.clone();
-    let surveyed = survey(inventory, stored, &selection, store, FallbackRequest::ALL);
-    match surveyed.and_then(|surveyed| Situation::of(surveyed, Depth::Loss)) {
+    let surveyed = survey(inventory, stored, &selection, store, FallbackRequest::ALL)?;
+    match Situation::of(surveyed, Depth::Loss) {
         Ok(seen) => status.note(seen),
-        Err(refusal) if refusal.has(Code::NotTheHost) => return Err(refusal),
         Err(refusal) => {
             status.problems.extend(damaged);
             for problem in refusal.problems {

@@ -1,5 +1,8 @@
 //! The host itself: its devices come back also where no pod needs them, and what cannot come back is named.
 
+use std::thread;
+use std::time::Duration;
+
 use crate::common::Node;
 use crate::common::run::Run;
 
@@ -101,6 +104,23 @@ fn a_nic_that_no_pod_needs_is_restored_with_the_whole_host_and_named_otherwise()
         "{own}"
     );
     node.netfix("restore").exits(0).lacks("eth1");
+}
+
+#[test]
+fn what_a_restore_leaves_of_the_host_is_drift_as_in_a_pod() {
+    let node = Node::new();
+    let pods = node.simple_pods(1);
+    let pod = pods[0].capture();
+    node.ns.ip("-6 route add fd77::/64 dev eth0 expires 2");
+    node.snapshot();
+    node.lose_and_reload();
+    thread::sleep(Duration::from_secs(2));
+    node.restore().names("unsupported", "", &["fd77::/64"]);
+    pods[0].assert_same_as(&pod);
+    assert!(!node.ns.ip("-6 route").contains("fd77::/64"));
+    node.netfix("diff")
+        .exits(3)
+        .names("unsupported", "", &["fd77::/64"]);
 }
 
 #[test]

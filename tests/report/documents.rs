@@ -1,11 +1,11 @@
 //! The documents of a realistic node: pods of several namespaces on VLANs over an i40e NIC.
 
-use netfix::model::next::{KubeletNow, LostPods, NextStep};
+use netfix::model::next::{KubeletNow, LostPods, NextStep, WindowNow};
 use netfix::model::{GatewayAnswer, Interface, LossCause, PodId, PodInfo, Problem, State, Window};
 use netfix::report::{
     CheckStatus, CheckView, ConfigView, Document, Extra, FaultyLink, HoldView, KeptView, LinkFault,
-    LostView, NextView, NodeView, PodNetworks, PodView, ReportView, RuntimeView, SettingView,
-    ShowView, Standing, StatusView, WindowView,
+    LostView, NodeView, PodNetworks, PodView, ReportView, RuntimeView, SettingView, ShowView,
+    Standing, StatusView, WindowView,
 };
 use serde_json::{from_value, json};
 
@@ -437,13 +437,18 @@ fn from_window(window: &Window) -> HoldView {
         rollback: window.rollback.clone(),
         exit: None,
         log: window.log.clone(),
-        next: Some(NextView {
-            step: NextStep::Restore,
-            commands: NextStep::Restore.commands(),
-            sentence: "Run `netfix restore`, then `netfix resume`".to_owned(),
+        next: Some(WindowNow {
             running: None,
+            unit: Some(hold.unit.clone()),
             kubelet: KubeletNow::Masked,
-            lost: Some(2),
+            lost: Some(LostPods {
+                pods: window.pods[..2]
+                    .iter()
+                    .map(|pod| pod.info.clone())
+                    .collect(),
+                ..LostPods::default()
+            }),
+            next: NextStep::Restore,
         }),
     }
 }

@@ -44,7 +44,7 @@ fn the_page_has_every_pod_and_phase_and_is_self_contained() {
             assert_eq!(own.len(), 1, "{name}: {}", pod.info.id);
             assert!(own[0].contains(&pod.info.title()), "{name}: {}", own[0]);
         }
-        let bars = select(&html, "svg.chart g.phase").len();
+        let bars = select(&html, "table.phases td > .bar").len();
         let phases: Vec<String> = select(&html, "table.phases tbody th")
             .into_iter()
             .map(words)
@@ -56,11 +56,7 @@ fn the_page_has_every_pod_and_phase_and_is_self_contained() {
             .collect();
         assert_eq!((bars, phases), (expected.len(), expected), "{name}");
         let lost = window.pods.iter().filter(|pod| pod.lost.is_some()).count();
-        assert_eq!(
-            select(&html, "svg.chart g.lane").len(),
-            lost.min(30),
-            "{name}"
-        );
+        assert_eq!(select(&html, "table.pods .bar").len(), lost, "{name}");
         let nics: Vec<String> = select(&html, "table.nics tbody tr")
             .into_iter()
             .map(words)
@@ -106,8 +102,8 @@ fn assert_needs_nothing(html: &Html, page: &str) {
     }
     for element in select(html, "*") {
         for (name, value) in element.value().attrs() {
-            let loads =
-                ["src", "href", "xlink:href", "style", "srcset", "background"].contains(&name);
+            let loads = ["src", "href", "xlink:href", "srcset", "background"].contains(&name)
+                || name == "style" && place(value).is_none();
             assert!(
                 !loads && !name.starts_with("on"),
                 "<{} {name}={value:?}>",
@@ -161,32 +157,54 @@ fn the_page_is_accessible_to_screen_readers() {
     );
 }
 
+/// Where a bar begins, and how long it is, in percent; nothing for any other style.
+fn place(style: &str) -> Option<(f64, f64)> {
+    let (from, length) = style
+        .strip_prefix("margin-left:")?
+        .strip_suffix('%')?
+        .split_once("%;width:")?;
+    Some((from.parse().ok()?, length.parse().ok()?))
+}
+
 #[test]
-fn with_many_pods_only_the_worst_have_lanes_and_all_are_counted() {
+fn every_outage_has_a_bar_of_its_length() {
     let window = fixture("troubled");
     let html = parsed(&Machine::with(std::slice::from_ref(&window)).page());
-    let lanes: Vec<String> = select(&html, "g.lane").into_iter().map(words).collect();
-    assert_eq!(lanes.len(), 30);
+    let worst = window.pods.iter().filter_map(WindowPod::outage).max();
+    let (worst, bar) = (worst.unwrap(), Selector::parse(".bar").unwrap());
+    for row in select(&html, "table.pods tbody tr") {
+        let mut bars = row.select(&bar);
+        let text = words(row);
+        let mut pods = window.pods.iter();
+        let pod = pods.find(|pod| text.contains(pod.info.id.as_str()));
+        let pod = pod.unwrap();
+        let length = bars.next().map(|bar| place(bar.attr("style").unwrap()));
+        let outage = pod.lost.map(|_| pod.outage().unwrap_or(worst));
+        let length = length.map(|place| place.unwrap());
+        assert_eq!(length.is_some(), outage.is_some(), "{text}");
+        let Some(((from, length), outage)) = length.zip(outage) else {
+            continue;
+        };
+        #[allow(clippy::cast_precision_loss)]
+        let expected = outage as f64 * 100.0 / worst as f64;
+        let is_so = from.abs() < 0.1 && (length - expected).abs() <= 0.1;
+        assert!(is_so, "{from} {length} for {expected}: {text}");
+    }
+}
+
+#[test]
+fn the_bar_of_a_phase_is_where_the_phase_is_in_the_window() {
+    let html = parsed(&Machine::with(&[fixture("troubled")]).page());
+    let bars = select(&html, "table.phases .bar").into_iter();
+    let places: Vec<_> = bars
+        .map(|bar| place(bar.attr("style").unwrap()).unwrap())
+        .collect();
+    let is_within = |(from, length): &(f64, f64)| from + length <= 100.1;
+    let is_later = |pair: &[(f64, f64)]| pair[0].0 <= pair[1].0;
     assert!(
-        lanes[..2]
-            .iter()
-            .all(|lane| lane.contains("since ") || lane.contains("end unknown")),
-        "{:?}",
-        &lanes[..2]
+        places.iter().all(is_within) && places.windows(2).all(is_later),
+        "{places:?}"
     );
-    let mut longest: Vec<u64> = window.pods.iter().filter_map(WindowPod::outage).collect();
-    longest.sort_unstable();
-    let worst = longest.pop().unwrap();
-    assert!(
-        lanes[2].contains(&format!("{}.{} s", worst / 1000, worst / 100 % 10)),
-        "{}",
-        lanes[2]
-    );
-    let counts = select(&html, "svg g > rect.outage ~ text.mark").into_iter();
-    let counted: usize = counts
-        .map(|count| words(count).parse::<usize>().unwrap())
-        .sum();
-    assert_eq!(counted, longest.len() + 1);
 }
 
 /// A record in which every text from outside netfix is an attack.

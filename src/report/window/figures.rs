@@ -6,6 +6,7 @@ use super::outcome::{PodCounts, is_still_paused};
 use super::view::{Outages, ReportView};
 use super::words;
 use crate::model::window::{EVICTION_AFTER, NOT_READY_AFTER};
+use crate::report::page::bar;
 use crate::report::style::Tone;
 use crate::report::text::{count, join, milliseconds, milliseconds_or_dash, or_dash, seconds};
 
@@ -100,13 +101,6 @@ fn against_limits(ms: u64) -> (Option<Tone>, Markup) {
         Some(_) => format!("beyond {eviction} (eviction)"),
     };
     let class = tone.map_or("", Tone::class);
-    let meter = html! {
-        svg.meter viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true"
-            xmlns="http://www.w3.org/2000/svg" {
-            rect.all width="100" height="4" {}
-            rect class={ "part " (class) } width=(part(limit).max(1)) height="4" {}
-        }
-        (words)
-    };
+    let meter = html! { div.meter { (bar(0, ms, limit * 1000, class)) } (words) };
     (tone, meter)
 }

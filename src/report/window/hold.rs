@@ -1,8 +1,9 @@
 //! The open maintenance window, and kubelet's unit in it.
 
-use serde::Serialize;
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
 
-use crate::model::next::{CommandName, KubeletNow, NextStep, RunningCommand, WindowNow};
+use crate::model::next::{CommandName, NextStep, RunningCommand, WindowNow};
 use crate::model::window::{EVICTION_AFTER, NOT_READY_AFTER, PhaseName, Rollback, Run};
 use crate::report::messages::observed;
 use crate::report::text::{Facts, escape, or_dash, seconds};
@@ -46,36 +47,20 @@ pub struct HoldView {
     /// The file with the messages and COMMAND's output.
     pub log: Option<String>,
     /// What it leaves, and what to do; null where that was not observed.
-    pub next: Option<NextView>,
+    pub next: Option<WindowNow>,
 }
 
-/// What an open window leaves at this moment, and what to do about it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct NextView {
-    /// What to do, in one word.
-    pub step: NextStep,
-    /// The commands, in order.
-    pub commands: &'static [&'static str],
-    /// What to do, in a sentence.
-    pub sentence: String,
-    /// COMMAND or the rollback; null where neither runs.
-    pub running: Option<RunningCommand>,
-    /// Whether the unit runs that the window paused.
-    pub kubelet: KubeletNow,
-    /// Pods that have lost their network; null where they were not read.
-    pub lost: Option<usize>,
-}
-
-impl NextView {
-    pub(super) fn new(now: &WindowNow) -> Self {
-        Self {
-            step: now.next,
-            commands: now.next.commands(),
-            sentence: observed::next(now),
-            running: now.running.clone(),
-            kubelet: now.kubelet,
-            lost: now.lost.as_ref().map(|lost| lost.pods.len()),
-        }
+/// What to do, in one word, as commands and in a sentence; what of the window runs; the number of lost pods.
+impl Serialize for WindowNow {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut view = to.serialize_struct("WindowNow", 6)?;
+        view.serialize_field("step", &self.next)?;
+        view.serialize_field("commands", &self.next.commands())?;
+        view.serialize_field("sentence", &observed::next(self))?;
+        view.serialize_field("running", &self.running)?;
+        view.serialize_field("kubelet", &self.kubelet)?;
+        view.serialize_field("lost", &self.lost.as_ref().map(|lost| lost.pods.len()))?;
+        view.end()
     }
 }
 
@@ -122,7 +107,7 @@ impl HoldView {
             rollback: window.rollback.clone(),
             exit: window.exit,
             log: window.log.clone(),
-            next: observed.as_ref().map(NextView::new),
+            next: observed.clone(),
         }
     }
 }
@@ -131,7 +116,7 @@ impl HoldView {
     /// Its labels in metrics.
     pub(in crate::report) fn labels(&self) -> [(&'static str, String); 3] {
         let phase = self.phase.map(|phase| phase.to_string());
-        let next = self.next.as_ref().map(|next| next.step.to_string());
+        let next = self.next.as_ref().map(|now| now.next.to_string());
         [
             ("window", self.id.clone()),
             ("phase", phase.unwrap_or_default()),
@@ -150,11 +135,9 @@ pub(in crate::report) fn facts(view: &HoldView) -> Facts {
         None => facts.push(("kubelet", "not paused".to_owned())),
         Some(unit) => facts.extend(kubelet(view, &escape(unit))),
     }
-    let next = view
-        .next
-        .as_ref()
-        .filter(|next| next.step != NextStep::Nothing);
-    facts.extend(next.map(|next| ("next", next.sentence.clone())));
+    let next = view.next.as_ref();
+    let next = next.filter(|now| now.next != NextStep::Nothing);
+    facts.extend(next.map(|now| ("next", observed::next(now))));
     facts
 }
 

@@ -1,13 +1,10 @@
 //! The report of a maintenance window: its record, and what is computed from it.
 
-mod chart;
 mod figures;
-mod histogram;
 pub(super) mod hold;
 pub(super) mod nics;
 pub(super) mod outcome;
 pub(super) mod page;
-mod scale;
 mod sentence;
 mod settings;
 mod tables;

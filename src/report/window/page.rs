@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::terminal::{clock_set, ended, limits, pause};
 use super::view::ReportView;
 use super::words::{self, clock, printed};
-use super::{chart, figures, histogram, nics, settings, tables};
+use super::{figures, nics, settings, tables};
 use crate::model::window::{PhaseName, Rollback};
 use crate::report::page::{document, sign};
 use crate::report::text::{count, escape, expected_outage, join, milliseconds, or_dash, rehearsal};
@@ -26,7 +26,6 @@ pub fn page(view: &ReportView, log: Option<&[String]>) -> String {
         @if !window.phases.is_empty() {
             section aria-labelledby="timeline" {
                 h2 id="timeline" { "Timeline" }
-                div.card.scroll { (chart::timeline(view)) }
                 (tables::phases(view).sheet(Some("phases"), "Phases: clock times are UTC"))
             }
         }
@@ -82,14 +81,9 @@ fn pods(view: &ReportView) -> Markup {
     if view.window.pods.is_empty() {
         return html! {};
     }
-    let spread = histogram::histogram(view);
     html! {
         section aria-labelledby="pods" {
             h2 id="pods" { "Pods" }
-            @if !spread.0.is_empty() {
-                h3 { "Number of pods by length of their outage" }
-                div.card.scroll { (spread) }
-            }
             (tables::pods(view, true).sheet(Some("pods"), "Worst first, then by outage"))
         }
     }

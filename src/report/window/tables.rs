@@ -9,9 +9,10 @@ use crate::model::fate::{Fate, PodFingerprint};
 use crate::model::window::{Phase, PhaseName, WindowPod};
 use crate::model::{Interface, Problem, State};
 use crate::report::answered::{Answered, answers};
+use crate::report::page::bar;
 use crate::report::problems::word;
 use crate::report::style::Tone;
-use crate::report::table::{Cell, KEPT, NUMBER, Table, WIDE};
+use crate::report::table::{Cell, KEPT, Medium, NUMBER, Table, WIDE};
 use crate::report::text::{
     UNKNOWN, escape, join, list_or_dash, milliseconds, milliseconds_or_dash, or_dash,
 };
@@ -31,6 +32,17 @@ pub(super) fn phases(view: &ReportView) -> Table<'_, &Phase> {
         .class(NUMBER)
         .right("Lasted", KEPT, |phase| milliseconds_or_dash(lasted(phase)))
         .class(NUMBER)
+        .column("Timeline", KEPT, |phase| {
+            let span = view.span();
+            let class = match result(view, phase) {
+                (_, Tone::Bad) => "bad",
+                _ if is_of_user(phase) => "command",
+                _ => "",
+            };
+            Cell::from("").on_page(bar(phase.from, phase.to.unwrap_or(span), span, class))
+        })
+        .only_on(Medium::Page)
+        .class("timeline")
         .column("Result", KEPT, |phase| {
             let (word, tone) = result(view, phase);
             Cell::badge(word, tone)
@@ -61,7 +73,7 @@ pub(super) fn pods(view: &ReportView, with_good: bool) -> Table<'_, &WindowPod> 
             }
             Some(after) => interfaces(after),
         })
-        .right("Outage", 1, |pod| outage(view, pod))
+        .right("Outage", 1, move |pod| outage_cell(view, pod))
         .class(NUMBER)
         .column("Gateways", 5, |pod| gateways(pod))
         .column("ID", WIDE, |pod| pod.info.id.to_string())
@@ -128,6 +140,22 @@ pub(super) fn outage(view: &ReportView, pod: &WindowPod) -> String {
         },
         _ => milliseconds_or_dash(pod.outage()),
     }
+}
+
+/// On a page with a bar, which is as long as the column for the longest outage and for one without an end.
+fn outage_cell(view: &ReportView, pod: &WindowPod) -> Cell {
+    let words = outage(view, pod);
+    let longest = view.computed.outages.worst_ms.unwrap_or_default();
+    let class = match (pod.answered, PodOutcome::of(&view.window, pod)) {
+        (Some(_), PodOutcome::Back) => "outage",
+        _ => "bad",
+    };
+    let length = pod.outage().unwrap_or(longest.max(1));
+    let page = html! {
+        (words)
+        @if pod.lost.is_some() { (bar(0, length, longest.max(1), class)) }
+    };
+    Cell::from(words).on_page(page)
 }
 
 /// A pod's interfaces.

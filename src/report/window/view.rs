@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 
 use serde::{Deserialize, Serialize};
 
-use super::hold::NextView;
 use super::outcome::{Ending, PodCounts, PodOutcome};
 use super::sentence::sentence;
 pub use super::settings::SettingCounts;
@@ -45,7 +44,7 @@ pub struct Computed {
     /// The path of the HTML page that was written.
     pub html: Option<String>,
     /// What an open window leaves, and what to do; null when it is closed, or that was not observed.
-    pub next: Option<NextView>,
+    pub next: Option<WindowNow>,
 }
 
 /// Outages: from the loss of the link to the first answer of a gateway.
@@ -117,7 +116,7 @@ impl ReportView {
             outages: Outages::of(&window),
             settings: SettingCounts::all(&window.settings),
             html: None,
-            next: now.map(NextView::new),
+            next: now.cloned(),
         };
         Self { window, computed }
     }

@@ -16,7 +16,7 @@ use crate::progress::{Listener, Progress, Wait};
 use crate::restore::apply::{self, FailedStep, remaining};
 use crate::restore::conflict::detection::unfinished;
 use crate::restore::conflict::targets::ProbeTarget;
-use crate::restore::facts::RestoreState;
+use crate::restore::facts::{DeviceFaults, RestoreState};
 use crate::restore::host::managed::Managed;
 use crate::restore::host::own_addresses::OwnAddresses;
 use crate::restore::host::scope::{self, plan_without};
@@ -49,6 +49,8 @@ pub(in crate::restore) struct HostJob<'a> {
     last: Plan,
     /// Whether addresses were added since the last observation.
     is_unobserved: bool,
+    /// Devices without carrier after the wait for it.
+    silent: Vec<IfName>,
     /// The end of the one wait for carrier.
     awaited_carrier: Option<Instant>,
     /// Whether the one wait for virtual functions that others make is over.
@@ -77,6 +79,7 @@ impl<'a> HostJob<'a> {
             failures: Vec::new(),
             last: Plan::default(),
             is_unobserved: false,
+            silent: Vec::new(),
             awaited_carrier: None,
             has_awaited_functions: false,
         }
@@ -132,7 +135,15 @@ impl<'a> HostJob<'a> {
         Progress::Waiting(wait, devices, limit.limits.wait)
     }
 
-    /// Waits for carrier, once in a restore.
+    /// The devices that have no network.
+    pub(in crate::restore) fn devices(&self) -> DeviceFaults {
+        DeviceFaults {
+            missing: self.last.missing.clone(),
+            silent: self.silent.clone(),
+        }
+    }
+
+    /// Waits for carrier, once in a restore; returns a problem for each device that has none.
     pub(in crate::restore) fn wait_for_carrier(
         &mut self,
         links: &HostLinks,
@@ -142,9 +153,18 @@ impl<'a> HostJob<'a> {
             return Ok(Vec::new());
         }
         progress.notice(self.waiting(Wait::Carrier));
-        let notes = wait_nic::for_carrier(self.host, self.baseline, links, self.limit);
+        let silent = wait_nic::for_carrier(self.host, self.baseline, links, self.limit);
         self.awaited_carrier = Some(Instant::now());
-        notes
+        self.silent = silent?;
+        let limits = self.limit.limits;
+        let was_requested = limits.awaits_carrier && !limits.wait.is_zero();
+        let silent = self.silent.iter();
+        let problems = silent.map(|name| RestoreCause::NoCarrier.error(name));
+        Ok(if was_requested {
+            problems.collect()
+        } else {
+            problems.map(Problem::demoted).collect()
+        })
     }
 
     /// The end of the wait for carrier: now, if nothing has had to wait for it.

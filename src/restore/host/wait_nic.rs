@@ -215,14 +215,14 @@ fn for_final_names(
     Ok(problems)
 }
 
-/// Waits until every device that was up, and is up, has carrier; returns a problem for each that has none. A device that
-/// could not be taken up is a failed step instead.
+/// Waits until every device that was up, and is up, has carrier; returns those that have none. A device that could not be
+/// taken up is a failed step instead.
 pub(super) fn for_carrier(
     host: &mut Host,
     baseline: &HostBaseline,
     links: &HostLinks,
     limit: WaitLimit<'_>,
-) -> Result<Vec<Problem>, Error> {
+) -> Result<Vec<IfName>, Error> {
     let names: BTreeSet<IfName> = baseline
         .devices
         .iter()
@@ -244,17 +244,8 @@ pub(super) fn for_carrier(
     if any_is_coming_up(host, &names)? {
         limit.of(LATE_LINKWATCH).wait(|| all_have_carrier(host))?;
     }
-    let silent = names.iter().filter(|name| !has_carrier(host, name));
-    let was_requested = limit.limits.awaits_carrier && !limit.limits.wait.is_zero();
-    Ok(silent
-        .map(|name| {
-            if was_requested {
-                RestoreCause::NoCarrier.error(name)
-            } else {
-                RestoreCause::NoCarrier.warning(name)
-            }
-        })
-        .collect())
+    let silent = names.into_iter().filter(|name| !has_carrier(host, name));
+    Ok(silent.collect())
 }
 
 /// The devices below links of the host.

@@ -1,11 +1,13 @@
 //! The rollback: brings the former driver back where COMMAND left the NIC or too many pods without network.
 
-use crate::gateways::Unanswered;
-use crate::model::problem::{Cause, GatewayCause, PlanCause, RestoreCause, RollbackCause};
+use std::mem;
+
+use crate::gateways::{SilenceKind, Unanswered};
+use crate::model::problem::{GatewayCause, RollbackCause};
 use crate::model::text::join;
 use crate::model::window::{Rollback, RollbackReason, Run, WindowPod, command_line};
-use crate::model::{Code, IfName, Problem, State, Window};
-use crate::restore::Restored;
+use crate::model::{IfName, Problem, State, Window};
+use crate::restore::{DeviceFaults, Restored};
 use crate::upgrade::phases::command;
 use crate::upgrade::request::UpgradeRequest;
 
@@ -23,30 +25,19 @@ pub(crate) fn not_run(request: &UpgradeRequest<'_>) -> Problem {
 /// The network after COMMAND, as far as a rollback depends on it.
 #[derive(Debug, Default)]
 pub(crate) struct NetworkAfter {
-    /// NICs that a restore did not find.
-    missing: Vec<IfName>,
-    /// NICs without carrier, by their present name.
-    silent: Vec<IfName>,
+    /// NICs that a restore left without network.
+    devices: DeviceFaults,
     /// What did not answer, and did before COMMAND or was not probed then.
     pub unanswered: Vec<Unanswered>,
 }
 
 impl NetworkAfter {
     /// As a restore left it, and not probed yet.
-    pub(crate) fn of(restored: &Restored) -> Self {
-        let mut after = Self::default();
-        for problem in restored.problems.iter().filter(|one| one.pod.is_none()) {
-            let Some(nic) = problem.object.link().cloned() else {
-                continue;
-            };
-            match &*problem.cause {
-                Cause::Plan(PlanCause::DeviceMissing { .. }) => after.missing.push(nic),
-                // The second attempt of a restore does not wait, so it only warns.
-                Cause::Restore(RestoreCause::NoCarrier) => after.silent.push(nic),
-                _ => {}
-            }
+    pub(crate) fn of(restored: &mut Restored) -> Self {
+        Self {
+            devices: mem::take(&mut restored.devices),
+            unanswered: Vec::new(),
         }
-        after
     }
 }
 
@@ -100,10 +91,11 @@ fn reason(
 ) -> Option<(RollbackReason, Vec<IfName>, usize)> {
     let pods = window.pods.iter();
     let lost = pods.filter(|pod| is_lost(pod, &after.unanswered)).count();
-    let silent = after.silent.iter().filter(|_| waited);
+    let DeviceFaults { missing, silent } = &after.devices;
+    let silent = silent.iter().filter(|_| waited);
     let silent: Vec<IfName> = silent.filter_map(|nic| had_carrier(window, nic)).collect();
-    match (after.missing.is_empty(), silent.is_empty()) {
-        (false, _) => Some((RollbackReason::NicMissing, after.missing.clone(), lost)),
+    match (missing.is_empty(), silent.is_empty()) {
+        (false, _) => Some((RollbackReason::NicMissing, missing.clone(), lost)),
         (true, false) => Some((RollbackReason::NoCarrier, silent, lost)),
         (true, true) if lost > max_lost => Some((RollbackReason::PodsLost, Vec::new(), lost)),
         (true, true) => None,
@@ -125,7 +117,7 @@ fn had_carrier(window: &Window, now: &IfName) -> Option<IfName> {
 fn is_lost(pod: &WindowPod, unanswered: &[Unanswered]) -> bool {
     let is_silent = |one: &Unanswered| {
         one.pod.as_ref() == Some(&pod.info.id)
-            && one.cause.code() == Code::GatewayUnreachable
+            && one.kind == SilenceKind::Gateway
             && !matches!(one.cause, GatewayCause::CannotProbe { .. })
     };
     let mut gateways = pod.gateways.iter();
@@ -147,12 +139,12 @@ mod tests {
         serde_json::from_str(text).unwrap()
     }
 
-    /// After a restore with these problems.
-    fn restored(problems: Vec<Problem>) -> NetworkAfter {
-        NetworkAfter::of(&Restored {
-            problems,
-            ..Restored::default()
-        })
+    /// After a restore that left these devices.
+    fn restored(devices: DeviceFaults) -> NetworkAfter {
+        NetworkAfter {
+            devices,
+            ..NetworkAfter::default()
+        }
     }
 
     fn unanswered(pod: &PodId, cause: GatewayCause) -> NetworkAfter {
@@ -160,6 +152,7 @@ mod tests {
             unanswered: vec![Unanswered {
                 pod: Some(pod.clone()),
                 object: "10.3.0.1".to_owned(),
+                kind: SilenceKind::Gateway,
                 cause,
             }],
             ..NetworkAfter::default()
@@ -186,21 +179,22 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_nic_asks_for_one_and_a_pods_own_missing_parent_does_not() {
-        let missing = || PlanCause::DeviceMissing { hardware: None }.error(nic());
-        let reason = reason_for(&window(), &restored(vec![missing()]), 99);
+    fn a_missing_nic_asks_for_one() {
+        let missing = restored(DeviceFaults {
+            missing: vec![nic()],
+            ..DeviceFaults::default()
+        });
+        let reason = reason_for(&window(), &missing, 99);
         assert_eq!(reason, Some(RollbackReason::NicMissing));
-        let id = window().pods[0].info.id.clone();
-        assert_eq!(
-            reason_for(&window(), &restored(vec![missing().of(&id)]), 99),
-            None
-        );
     }
 
     #[test]
     fn a_nic_without_carrier_asks_for_one_if_it_had_carrier_before() {
         let mut window = window();
-        let silent = restored(vec![RestoreCause::NoCarrier.warning(nic())]);
+        let silent = restored(DeviceFaults {
+            silent: vec![nic()],
+            ..DeviceFaults::default()
+        });
         let reason = reason_for(&window, &silent, 0);
         assert_eq!(reason, Some(RollbackReason::NoCarrier));
         assert!(super::reason(&window, &silent, 0, false).is_none());

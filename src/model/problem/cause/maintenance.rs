@@ -143,19 +143,6 @@ causes! {
     }
 }
 
-impl RollbackCause {
-    /// Whether it is about a rollback that ran in this process.
-    pub(crate) fn is_of_run(&self) -> bool {
-        match self {
-            Self::NicMissing { .. }
-            | Self::NoCarrier { .. }
-            | Self::PodsLost { .. }
-            | Self::Failed { .. } => true,
-            Self::AlreadyRan | Self::Useless { .. } | Self::NotRun => false,
-        }
-    }
-}
-
 /// How a job of systemd ended: with systemd's word for that, or unknown.
 pub type JobEnd = Result<String, Box<SystemdCause>>;
 
