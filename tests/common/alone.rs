@@ -27,7 +27,7 @@ impl Alone {
         let alone = Self(child);
         let comm = format!("/proc/{}/comm", alone.id());
         let runs = || fs::read(&comm).is_ok_and(|comm| comm.trim_ascii_end() == name);
-        assert!(wait_until(Duration::from_secs(5), runs), "no process");
+        assert!(wait_until(runs), "no process");
         alone
     }
 

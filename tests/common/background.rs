@@ -1,7 +1,7 @@
 //! Programs that watch during a test: `ip monitor`, tcpdump.
 
 use std::fs::{self, File};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,8 @@ use super::capture::Capture;
 use super::namespace::Namespace;
 use super::node::Node;
 
-const TIMEOUT: Duration = Duration::from_secs(15);
+/// Ends a hang. What a test waits for may take long on a busy machine.
+pub const HANG: Duration = Duration::from_secs(300);
 
 /// A program whose output goes to a file; the drop kills it, by its process id.
 pub struct Background {
@@ -39,7 +40,7 @@ impl Background {
 
     pub fn wait_for(&self, text: &str) {
         assert!(
-            wait_until(TIMEOUT, || self.text().contains(text)),
+            wait_until(|| self.text().contains(text)),
             "{text:?} never came:\n{}",
             self.text()
         );
@@ -48,7 +49,7 @@ impl Background {
     /// Waits until the program ends.
     pub fn finish(mut self) -> String {
         let mut ended = None;
-        wait_until(TIMEOUT, || {
+        wait_until(|| {
             ended = self.child.try_wait().ok().flatten();
             ended.is_some()
         });
@@ -64,15 +65,54 @@ impl Drop for Background {
     }
 }
 
-pub fn wait_until(timeout: Duration, mut done: impl FnMut() -> bool) -> bool {
+/// Waits for an event.
+pub fn wait_until(done: impl FnMut() -> bool) -> bool {
+    within(HANG, done)
+}
+
+/// The same where the event need not come.
+pub fn within(timeout: Duration, mut done: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + timeout;
-    while Instant::now() < deadline {
+    loop {
+        let begin = Instant::now();
         if done() {
             return true;
         }
-        std::thread::sleep(Duration::from_millis(10));
+        if begin >= deadline {
+            return false;
+        }
+        pause_after(begin);
     }
-    done()
+}
+
+/// A question that takes long is asked less often: most of the time is for what the test waits for.
+pub fn pause_after(begin: Instant) {
+    let pause = (3 * begin.elapsed()).clamp(Duration::from_millis(10), Duration::from_secs(1));
+    std::thread::sleep(pause);
+}
+
+/// Waits until the netfix that has the lock of this directory has slept for a second: it waits for something. `proc` is a /proc
+/// with its process id.
+pub fn wait_until_it_waits(state_dir: &Path, proc: &Path) {
+    let (mut last, mut since) = (None, Instant::now());
+    let waits = wait_until(|| {
+        let now = asleep(state_dir, proc);
+        if now.is_none() || now != last {
+            (last, since) = (now, Instant::now());
+        }
+        last.is_some() && since.elapsed() > Duration::from_secs(1)
+    });
+    assert!(waits, "no netfix waits");
+}
+
+/// The processor time that it has used, while it sleeps.
+fn asleep(state_dir: &Path, proc: &Path) -> Option<[u64; 2]> {
+    let lock = fs::read_to_string(state_dir.join("lock")).ok()?;
+    let pid = lock.strip_prefix("pid ")?.split(' ').next()?;
+    let stat = fs::read_to_string(proc.join(pid).join("stat")).ok()?;
+    let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
+    let time = |at: usize| fields.get(at)?.parse().ok();
+    (fields.first() == Some(&"S")).then_some([time(11)?, time(12)?])
 }
 
 /// `ip monitor` for everything except neighbours, which change without a cause in the test.
@@ -101,7 +141,7 @@ impl<'a> Monitor<'a> {
             ns,
             background: Background::start(&mut command, file),
         };
-        let heard = wait_until(TIMEOUT, || {
+        let heard = wait_until(|| {
             monitor.ring("192.0.2.253");
             monitor.background.text().contains("192.0.2.253")
         });

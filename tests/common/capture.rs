@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
+use super::background::pause_after;
 use super::diff;
 use super::namespace::Namespace;
 use super::qdiscs;
@@ -76,11 +77,12 @@ impl Capture {
     fn settled(ns: &Namespace, adjust: &dyn Fn(&mut Map<String, Value>)) -> Self {
         let deadline = Instant::now() + SETTLE;
         loop {
+            let begin = Instant::now();
             let capture = Self::now(ns, adjust);
             if !capture.is_unsettled() || Instant::now() > deadline {
                 return capture;
             }
-            std::thread::sleep(Duration::from_millis(50));
+            pause_after(begin);
         }
     }
 
@@ -126,7 +128,7 @@ impl Capture {
             .any(|address| address["tentative"] == true);
         let lagging = list(&self.0["link"]).any(|link| {
             let has = |flag| list(&link["flags"]).any(|f| f == flag);
-            has("LOWER_UP") && !has("LOOPBACK") && link["operstate"] != "UP"
+            has("LOWER_UP") && !has("LOOPBACK") && !has_its_state(link)
         });
         tentative || lagging || self.lacks_local_routes()
     }
@@ -170,15 +172,16 @@ impl Capture {
         assert_none(&self.differences(after), who);
     }
 
-    /// Captures again until the namespace has its former state, at most for the settle time. Returns what differs then.
+    /// Captures again until the namespace has its former state, at most for a minute. Returns what differs then.
     pub fn becomes(&self, again: impl Fn() -> Self) -> Vec<String> {
-        let deadline = Instant::now() + SETTLE;
+        let deadline = Instant::now() + Duration::from_secs(60);
         loop {
+            let begin = Instant::now();
             let lines = self.differences(&again());
             if lines.is_empty() || Instant::now() > deadline {
                 return lines;
             }
-            std::thread::sleep(Duration::from_millis(200));
+            pause_after(begin);
         }
     }
 
@@ -243,6 +246,14 @@ fn query(ns: &Namespace, question: &str) -> Value {
 
 fn list(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
+}
+
+/// The state of a link that has carrier: links of other kinds never get one.
+pub fn has_its_state(link: &Value) -> bool {
+    const LATE: [&str; 6] = ["bond", "ipvlan", "macvlan", "macvtap", "veth", "vlan"];
+    let kind = link["linkinfo"]["info_kind"].as_str();
+    let gets_one = kind.is_some_and(|kind| LATE.contains(&kind));
+    link["operstate"] == "UP" || (link["operstate"] == "UNKNOWN" && !gets_one)
 }
 
 fn names_by_index(node: &Namespace) -> BTreeMap<u64, String> {

@@ -22,7 +22,6 @@ use super::tool;
 
 /// containerd's socket, by its path inside the machine.
 pub const SOCKET: &str = "/run/containerd/containerd.sock";
-const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The node, and on it a machine with containerd. The drop removes everything.
 pub struct CriNode {
@@ -107,7 +106,7 @@ impl CriNode {
             .unwrap_or_else(|e| panic!("{pid:?} is no pid: {e}"));
         let socket = self.machine.outside(SOCKET);
         let mut ready = None;
-        wait_until(TIMEOUT, || {
+        wait_until(|| {
             ready = Cri::connect(&socket).ok().filter(Cri::is_ready);
             ready.is_some()
         });
@@ -125,7 +124,7 @@ impl CriNode {
             "containerd was not running"
         );
         assert!(
-            wait_until(TIMEOUT, || !self.machine.is_alive(pid)),
+            wait_until(|| !self.machine.is_alive(pid)),
             "containerd does not end"
         );
     }

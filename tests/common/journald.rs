@@ -34,7 +34,7 @@ fn beside(node: &Node, folder: &Path, words: &str) -> Command {
     );
     node.netfix_command(
         &[
-            "timeout", "60", "unshare", "--mount", "sh", "-c", &script, "sh",
+            "timeout", "600", "unshare", "--mount", "sh", "-c", &script, "sh",
         ],
         words,
     )

@@ -1,6 +1,7 @@
 //! The content of a node's state directory and its generations, read without netfix.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -8,6 +9,16 @@ use serde_json::Value;
 use super::node::Node;
 use super::pod::Pod;
 use super::tool;
+
+/// Whether a netfix has the lock of this state directory, as the kernel lists it.
+pub fn is_locked(state_dir: &Path) -> bool {
+    let Ok(lock) = fs::metadata(state_dir.join("lock")) else {
+        return false;
+    };
+    let inode = format!(":{} ", lock.ino());
+    let held = fs::read_to_string("/proc/locks").expect("the kernel's locks");
+    held.lines().any(|line| line.contains(&inode))
+}
 
 impl Node {
     pub fn generations_folder(&self) -> PathBuf {

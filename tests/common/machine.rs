@@ -10,7 +10,7 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::background::wait_until;
+use super::background::within;
 use super::leftovers;
 use super::node::Node;
 
@@ -145,7 +145,7 @@ impl Drop for Machine {
     /// The end of process 1 ends every process in the machine and removes every mount.
     fn drop(&mut self) {
         drop(self.outside.stdin.take());
-        if !wait_until(TIMEOUT, || matches!(self.outside.try_wait(), Ok(Some(_))))
+        if !within(TIMEOUT, || matches!(self.outside.try_wait(), Ok(Some(_))))
             && let Ok(init) = i32::try_from(self.init)
         {
             let _ = kill(Pid::from_raw(init), Signal::SIGKILL);

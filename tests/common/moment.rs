@@ -53,7 +53,7 @@ impl Node {
         let trace = format!("trace={}", moment.call);
         let stop = format!("inject={}:signal=SIGSTOP", moment.call);
         let mut wrapper = vec![
-            "timeout", "120", "strace", "-f", "-y", "-o", &name, "-e", &trace, "-e", &stop,
+            "timeout", "600", "strace", "-f", "-y", "-o", &name, "-e", &trace, "-e", &stop,
         ];
         if !moment.cookies {
             wrapper.extend(["-e", "inject=getsockopt:error=ENOPROTOOPT"]);
@@ -75,7 +75,7 @@ impl Node {
         while !ended {
             let mut text = String::new();
             let mut stopped = BTreeSet::new();
-            let moved = wait_until(Duration::from_secs(30), || {
+            let moved = wait_until(|| {
                 text = fs::read_to_string(&file).unwrap_or_default();
                 ended = child.try_wait().ok().flatten().is_some();
                 stopped = stopped_processes(&text, seen);

@@ -18,14 +18,14 @@ const SO_NETNS_COOKIE: u64 = 71;
 impl Node {
     /// `netfix WORDS` on such a kernel.
     pub fn netfix_on_old_kernel(&self, words: &str) -> Run {
-        run(&mut self.netfix_command(&["timeout", "120"], words))
+        run(&mut self.netfix_command(&["timeout", "600"], words))
     }
 
     /// The same on a kernel without fsopen(2).
     pub fn netfix_without_fsopen(&self, words: &str) -> Run {
         let rules = BTreeMap::from([(libc::SYS_fsopen, Vec::new())]);
         let filter = filter(rules, libc::ENOSYS);
-        let mut command = self.netfix_command(&["timeout", "120"], words);
+        let mut command = self.netfix_command(&["timeout", "600"], words);
         within(&filter, || Run::of(&mut command))
     }
 }

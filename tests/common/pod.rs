@@ -151,7 +151,7 @@ impl<'n> Pod<'n> {
         let comm = format!("/proc/{}/comm", self.process_id());
         let there = || fs::read_to_string(&comm).is_ok_and(|comm| comm.trim() == "sleep");
         assert!(
-            wait_until(Duration::from_secs(5), there),
+            wait_until(there),
             "sleep did not start in {}",
             self.ns.name()
         );

@@ -172,7 +172,7 @@ impl Pids {
             .unwrap_or_else(|e| panic!("cannot start unshare: {e}"));
         let mut init = None;
         let children = format!("/proc/{0}/task/{0}/children", unshare.id());
-        let started = wait_until(Duration::from_secs(5), || {
+        let started = wait_until(|| {
             init = fs::read_to_string(&children)
                 .ok()
                 .and_then(|pids| pids.trim().parse::<u32>().ok());
@@ -205,10 +205,7 @@ impl Pids {
         let child = namespace.start(command.arg("600"));
         let comm = format!("/proc/{}/root/proc/{pid}/comm", self.init);
         let sleeps = || fs::read_to_string(&comm).is_ok_and(|comm| comm.trim() == "sleep");
-        assert!(
-            wait_until(Duration::from_secs(5), sleeps),
-            "no sleep was started as pid {pid}"
-        );
+        assert!(wait_until(sleeps), "no sleep was started as pid {pid}");
         Sleep { child }
     }
 

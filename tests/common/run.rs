@@ -13,8 +13,8 @@ use super::problem::{self, ReportedProblem};
 use super::schema;
 
 pub const BINARY: &str = env!("CARGO_BIN_EXE_netfix");
-/// The time limit of every command.
-const LIMIT_SECONDS: &str = "120";
+/// The time limit of every command, which ends a hang: a busy machine takes long, and longer under strace.
+pub const LIMIT_SECONDS: &str = "600";
 
 pub struct Run {
     pub line: String,
@@ -136,6 +136,11 @@ impl Run {
 
     /// The same, as the last words of another command.
     pub fn wrapped(machine: &Machine, wrapper: &[&str], state_dir: &Path, words: &str) -> Self {
+        Self::of(&mut Self::command(machine, wrapper, state_dir, words))
+    }
+
+    /// The same, not started yet.
+    pub fn command(machine: &Machine, wrapper: &[&str], state_dir: &Path, words: &str) -> Command {
         let mut command = machine.exec("timeout");
         command
             .arg(LIMIT_SECONDS)
@@ -145,12 +150,10 @@ impl Run {
         command
             .arg("--state-dir")
             .arg(state_dir)
-            .env("NO_COLOR", "1");
-        Self::of(
-            command
-                .env_remove("NETFIX_STATE_DIR")
-                .env_remove("NETFIX_RUNTIME"),
-        )
+            .env("NO_COLOR", "1")
+            .env_remove("NETFIX_STATE_DIR")
+            .env_remove("NETFIX_RUNTIME");
+        command
     }
 
     pub fn of(command: &mut Command) -> Self {
@@ -350,7 +353,7 @@ fn assert_holds(name: &str, stream: &str, texts: &[&str], run: &Run) {
 pub fn injecting(inject: &str) -> [&str; 8] {
     [
         "timeout",
-        "60",
+        LIMIT_SECONDS,
         "strace",
         "-f",
         "-o",

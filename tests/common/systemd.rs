@@ -9,8 +9,6 @@ use super::namespace::Namespace;
 use super::node::Node;
 use super::tool;
 
-/// On a machine that does much else.
-const TIMEOUT: Duration = Duration::from_secs(90);
 /// The main process of a test unit: it runs until it is stopped.
 const KUBELET: &str = "[Service]\nExecStart=/bin/sleep infinity\n";
 
@@ -25,7 +23,7 @@ impl Machine {
         let machine = Self::with_first_process(node, "systemd");
         let is_up = || machine.systemctl("is-active multi-user.target").is_ok();
         assert!(
-            wait_until(TIMEOUT, is_up),
+            wait_until(is_up),
             "systemd did not come up:\n{}",
             machine.systemd_state()
         );

@@ -48,10 +48,7 @@ impl<'n> Tenant<'n> {
         let comm = format!("/proc/{}/comm", child.id());
         self.processes.push(child);
         let sleeps = || fs::read_to_string(&comm).is_ok_and(|comm| comm.trim() == "sleep");
-        assert!(
-            wait_until(Duration::from_secs(5), sleeps),
-            "{command:?} did not start"
-        );
+        assert!(wait_until(sleeps), "{command:?} did not start");
     }
 
     /// The oldest process.
@@ -125,10 +122,7 @@ impl Wanderer {
         };
         let comm = format!("/proc/{}/comm", wanderer.id());
         let there = || fs::read_to_string(&comm).is_ok_and(|comm| comm.trim() == "sh");
-        assert!(
-            wait_until(Duration::from_secs(5), there),
-            "no shell in a namespace of its own"
-        );
+        assert!(wait_until(there), "no shell in a namespace of its own");
         wanderer
     }
 
@@ -148,7 +142,7 @@ impl Wanderer {
             .expect("a shell that reads");
         let there = || inode_of(&self.path()) == namespace.inode();
         assert!(
-            wait_until(Duration::from_secs(5), there),
+            wait_until(there),
             "the shell did not go to another namespace"
         );
     }

@@ -32,7 +32,7 @@ impl Node {
         let file = self.temp().join("strace");
         let name = file.to_string_lossy().into_owned();
         let wrapper = [
-            "timeout", "120", "strace", "-f", "-y", "-s", "65536", "-v", "-o", &name,
+            "timeout", "600", "strace", "-f", "-y", "-s", "65536", "-v", "-o", &name,
         ];
         let run = Run::of(&mut self.netfix_command(&wrapper, words));
         let text = fs::read_to_string(&file)

@@ -113,5 +113,5 @@ pub fn reaches(pod: &Pod<'_>, address: &str) -> bool {
         Ok(_) => true,
         Err(e) => e.kind() == std::io::ErrorKind::ConnectionRefused,
     };
-    wait_until(Duration::from_secs(5), once)
+    wait_until(once)
 }

@@ -40,7 +40,6 @@ const READ_ONLY: [&str; 5] = [
 ];
 /// The logs of containers, inside the machine.
 const LOGS: &str = "/var/lib/pod-logs";
-const TIMEOUT: Duration = Duration::from_secs(100);
 
 /// A running pod of a manifest.
 pub struct Workload<'n> {
@@ -81,7 +80,7 @@ impl<'n> Workload<'n> {
     /// The exit code of the container, after its end.
     pub fn exit_code(&self) -> i32 {
         let mut code = None;
-        let has_ended = wait_until(TIMEOUT, || {
+        let has_ended = wait_until(|| {
             let status = self.node.cri().container_status(&self.container);
             code = (status.state == ContainerState::ContainerExited as i32)
                 .then_some(status.exit_code);

@@ -184,7 +184,7 @@ impl<'n> Mounted<'n> {
         let alone = ["unshare", "--mount", "--pid", "--fork", "--mount-proc"];
         let mut command = node.ns.exec("timeout");
         command
-            .arg("120")
+            .arg("600")
             .args(alone)
             .args(["sh", "-c", script, "sh"]);
         for one in all {

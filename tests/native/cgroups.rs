@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::process::Command;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -136,7 +135,7 @@ fn with_monitor(node: &Node, pod: &Pod<'_>, cgroup: &Cgroup, id: &str, name: &st
             .any(is_inside)
     };
     assert!(
-        wait_until(Duration::from_secs(10), runs),
+        wait_until(runs),
         "the container never ran:\n{}",
         monitor.text()
     );

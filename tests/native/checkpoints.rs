@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::time::Duration;
 
 use serde_json::Value;
 
@@ -46,10 +45,7 @@ fn the_checkpoint_of_an_unchanged_pod_is_not_rewritten() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     let is_up = || pods[0].ip("-o link show dev eth0").contains("state UP");
-    assert!(
-        wait_until(Duration::from_secs(5), is_up),
-        "the pod's link never came up"
-    );
+    assert!(wait_until(is_up), "the pod's link never came up");
     node.snapshot();
     let file = node.checkpoint_of(&pods[0]);
     let inode = fs::metadata(&file).expect("the checkpoint").ino();

@@ -11,7 +11,6 @@ use crate::common::run::injecting;
 use crate::common::tool;
 use crate::common::{CriNode, Node, Run};
 
-const TIMEOUT: Duration = Duration::from_secs(10);
 /// Longer than netfix needs from one step to the next.
 const STEP: Duration = Duration::from_millis(300);
 
@@ -27,7 +26,7 @@ fn a_namespace_unmounted_between_listing_and_opening_is_gone_and_not_an_error() 
     let run = thread::scope(|scope| {
         let run = scope.spawn(|| Run::of(&mut command));
         assert!(
-            wait_until(TIMEOUT, || node.state_dir().join("lock").exists()),
+            wait_until(|| node.state_dir().join("lock").exists()),
             "no snapshot began"
         );
         thread::sleep(2 * STEP);
@@ -80,11 +79,8 @@ fn a_snapshot_releases_the_lock_between_its_two_observations() {
     let mut command = node.netfix_command(&slowly, "snapshot --lock-wait 20s");
     let run = thread::scope(|scope| {
         let run = scope.spawn(|| Run::of(&mut command));
-        assert!(wait_until(TIMEOUT, is_held), "no snapshot began");
-        assert!(
-            wait_until(TIMEOUT, || !is_held()),
-            "it never gives up the lock"
-        );
+        assert!(wait_until(is_held), "no snapshot began");
+        assert!(wait_until(|| !is_held()), "it never gives up the lock");
         node.netfix("restore").exits(0);
         run.join().expect("netfix was run")
     });
@@ -128,7 +124,7 @@ fn a_pod_that_gets_its_first_link_during_a_snapshot_is_saved_with_its_parent() {
     let run = thread::scope(|scope| {
         let run = scope.spawn(|| Run::inside(machine, &state_dir, "snapshot -o json"));
         assert!(
-            wait_until(TIMEOUT, || is_opened_by_netfix(inode)),
+            wait_until(|| is_opened_by_netfix(inode)),
             "netfix does not open the namespace"
         );
         thread::sleep(STEP);

@@ -82,7 +82,7 @@ impl<'a> Clocks<'a> {
 
     fn netfix(&self, at: At, words: &str) -> Run {
         let environment = self.environment(at);
-        let mut wrapper = vec!["timeout", "120", "env"];
+        let mut wrapper = vec!["timeout", "600", "env"];
         wrapper.extend(environment.iter().map(String::as_str));
         Run::of(&mut self.node.netfix_command(&wrapper, words))
     }

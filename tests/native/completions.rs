@@ -5,13 +5,11 @@ use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::time::Duration;
 
 use crate::common::background::wait_until;
 use crate::common::run::BINARY;
 use crate::common::{Node, tool};
 
-const TIMEOUT: Duration = Duration::from_secs(20);
 const UNPRIVILEGED: [&str; 6] = [
     "setpriv",
     "--reuid",
@@ -78,7 +76,7 @@ impl Terminal {
     }
 
     fn wait_for(&self, text: &str) {
-        let is_shown = wait_until(TIMEOUT, || self.shown().contains(text));
+        let is_shown = wait_until(|| self.shown().contains(text));
         assert!(is_shown, "{text:?} is not on the screen:\n{}", self.shown());
     }
 

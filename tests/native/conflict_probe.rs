@@ -3,7 +3,6 @@
 
 use std::net::UdpSocket;
 use std::process::Command;
-use std::time::Duration;
 
 use crate::common::background::{Background, tcpdump, wait_until};
 use crate::common::namespace::Namespace;
@@ -262,13 +261,13 @@ fn the_kernel_finds_the_conflict_where_it_probes_itself() {
     let pod = node.pod_with_dad("web").simple();
     pod.ip("addr add fd88::9:1/64 dev eth0");
     let usable = || !pod.ip("-6 addr show dev eth0").contains("tentative");
-    assert!(wait_until(Duration::from_secs(10), usable), "tentative");
+    assert!(wait_until(usable), "tentative");
     node.snapshot();
     node.lose_and_reload();
     node.gateway.ip("addr add fd88::9:1/64 dev up0 nodad");
     node.netfix_json("restore");
     let failed = || pod.ip("-6 addr show dev eth0").contains("dadfailed");
-    assert!(wait_until(Duration::from_secs(10), failed), "no dadfailed");
+    assert!(wait_until(failed), "no dadfailed");
     let run = node.netfix_json("restore").exits(1);
     run.names(CONFLICT, pod.name(), &["fd88::9:1"]);
 }
@@ -374,7 +373,7 @@ fn a_learning_bridge_and_a_stale_neighbour_follow_the_pod() {
         send_from(&other);
         learnt("port2")
     };
-    assert!(wait_until(Duration::from_secs(10), is_learnt), "{}", fdb());
+    assert!(wait_until(is_learnt), "{}", fdb());
     let stale = "02:00:00:88:00:99";
     gateway.ip(&format!(
         "neigh replace {address} lladdr {stale} dev br0 nud reachable"

@@ -9,7 +9,7 @@ use super::containerd::{
 use crate::common::CriNode;
 
 /// The time limit of a command when a runtime does not answer.
-const TIMEOUT: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Netfix must refuse a snapshot, quickly, and change nothing in the state directory. One of a few attempts may be slow
 /// on a busy machine.

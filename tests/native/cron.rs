@@ -58,11 +58,7 @@ fn pods_with_routes(node: &Node) -> Vec<Pod<'_>> {
         pod.ip("neigh add 10.88.0.77 lladdr 02:00:00:00:00:77 dev eth0 nud permanent");
         pod.ns.set_sysctl("ipv4/conf/eth0/arp_notify", "1");
         let is_up = || pod.ip("-o link show dev eth0").contains("state UP");
-        assert!(
-            wait_until(Duration::from_secs(5), is_up),
-            "{} never came up",
-            pod.name()
-        );
+        assert!(wait_until(is_up), "{} never came up", pod.name());
     }
     pods
 }
@@ -107,7 +103,7 @@ fn continuous_snapshots_during_loss_and_restore_lose_no_good_checkpoint() {
         // The longest lasts longer than a snapshot's second observation.
         std::thread::sleep(Duration::from_millis([0, 30, 60, 1500][rounds % 4]));
         node.reload();
-        let restored = wait_until(Duration::from_secs(30), || {
+        let restored = wait_until(|| {
             let run = node.netfix("restore");
             let is_held = run.code == Some(4);
             if is_held {
@@ -143,8 +139,8 @@ fn continuous_snapshots_during_loss_and_restore_lose_no_good_checkpoint() {
 /// Loses the NIC at every step of a snapshot whose kernel queries are slow, so that the loss falls between any two of
 /// them. Repeats this until snapshots have ended with each of these exit codes, because the machine's speed varies.
 fn losses_during(node: &Node, words: &str, ends: [i32; 2], after_each: impl Fn()) {
-    const STEPS: u32 = 24;
-    const ROUNDS: usize = 5;
+    const STEPS: u32 = 12;
+    const ROUNDS: usize = 10;
     let slow_snapshot = || {
         let wrapper = injecting("inject=sendto:delay_enter=15000");
         let mut command = node.netfix_command(&wrapper, words);

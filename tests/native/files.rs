@@ -6,7 +6,7 @@ const PODS: usize = 60;
 
 fn limited(node: &Node, files: u32, words: &str) -> Run {
     let limit = format!("--nofile={files}:{files}");
-    Run::of(&mut node.netfix_command(&["timeout", "120", "prlimit", &limit], words))
+    Run::of(&mut node.netfix_command(&["timeout", "600", "prlimit", &limit], words))
 }
 
 #[test]

@@ -31,11 +31,7 @@ fn ids(pods: &[&Pod<'_>]) -> Value {
 fn settle(pods: &[Pod<'_>]) {
     for pod in pods {
         let is_up = || pod.ip("-o link show dev eth0").contains("state UP");
-        assert!(
-            wait_until(Duration::from_secs(5), is_up),
-            "{} never came up",
-            pod.name()
-        );
+        assert!(wait_until(is_up), "{} never came up", pod.name());
     }
 }
 

@@ -84,7 +84,7 @@ fn a_pod_beyond_its_budget_is_restored_after_the_others_and_reported() {
     let before: Vec<_> = pods.iter().map(Pod::capture).collect();
     node.snapshot();
     node.lose_and_reload();
-    let mut restore = node.netfix_command(&["timeout", "120"], "restore -o json");
+    let mut restore = node.netfix_command(&["timeout", "600"], "restore -o json");
     let run = Run::of(restore.args(["--pod-budget", "1ms"])).exits(0);
     let run = run
         .errors(&[])
@@ -99,7 +99,7 @@ fn a_pod_beyond_its_budget_is_restored_after_the_others_and_reported() {
 /// A window whose COMMAND does nothing.
 fn window(node: &Node) -> Run {
     let words = "upgrade -o json --yes --foreground --no-pause --watch 0s";
-    let mut upgrade = node.netfix_command(&["timeout", "120"], words);
+    let mut upgrade = node.netfix_command(&["timeout", "600"], words);
     Run::of(upgrade.args(["--", "true"])).exits(0).errors(&[])
 }
 

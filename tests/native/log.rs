@@ -218,7 +218,7 @@ fn a_journald_that_reads_nothing_does_not_block_netfix() {
         run.transcript()
     );
     assert!(
-        begin.elapsed() < Duration::from_secs(10),
+        begin.elapsed() < Duration::from_secs(60),
         "{:?}",
         begin.elapsed()
     );

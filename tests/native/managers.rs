@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
-use crate::common::background::wait_until;
+use super::window::beside::Beside;
+use crate::common::background::{wait_until, wait_until_it_waits};
 use crate::common::machine::Machine;
 use crate::common::{Node, Pod, Run, tool};
 
@@ -44,7 +45,7 @@ fn start_networkd(machine: &Machine) {
     let started = machine.systemctl("start systemd-networkd.service");
     started.unwrap_or_else(|e| panic!("{e}\n{}", machine.systemd_state()));
     assert!(
-        wait_until(Duration::from_secs(20), || is_configured(machine, "eth0")),
+        wait_until(|| is_configured(machine, "eth0")),
         "networkd did not configure eth0: {}",
         tool::run(machine.exec("networkctl").args(["status", "eth0"]))
     );
@@ -86,29 +87,26 @@ fn networkd(machine: &Machine) -> u32 {
     process.parse().expect("a process id")
 }
 
-/// A restore beside a networkd that is stopped until `meanwhile` has run.
-fn restore_beside(node: &Node, machine: &Machine, networkd: u32, meanwhile: impl FnOnce()) -> Run {
-    wrapped_beside(node, machine, networkd, &[], meanwhile)
-}
-
-/// The same, with netfix as the last words of another command.
-fn wrapped_beside(
+/// A restore beside a networkd that is stopped until `meanwhile` has run; netfix is the last words of another command.
+fn restore_beside(
     node: &Node,
     machine: &Machine,
     networkd: u32,
     wrapper: &[&str],
-    meanwhile: impl FnOnce(),
+    meanwhile: impl FnOnce(&Beside),
 ) -> Run {
-    let state_dir = node.state_dir();
     let words = "restore --runtime none -v --manager-wait 20s";
-    thread::scope(|scope| {
-        let restore = scope.spawn(|| Run::wrapped(machine, wrapper, &state_dir, words));
-        thread::sleep(Duration::from_secs(1));
-        meanwhile();
-        assert!(!restore.is_finished(), "netfix did not wait");
-        assert!(machine.signal(networkd, Signal::SIGCONT), "no signal");
-        restore.join().expect("netfix ends")
-    })
+    let command = Run::command(machine, wrapper, &node.state_dir(), words);
+    let mut restore = Beside::start_in(&node.temp(), command);
+    meanwhile(&restore);
+    assert!(!restore.has_ended(), "netfix did not wait");
+    assert!(machine.signal(networkd, Signal::SIGCONT), "no signal");
+    restore.finish()
+}
+
+/// netfix waits for networkd.
+fn until_it_waits(restore: &Beside) {
+    restore.wait_for("waiting up to");
 }
 
 #[test]
@@ -133,7 +131,7 @@ fn a_bus_that_hangs_costs_little_time_and_is_reported() {
         "",
         &["D-Bus"],
     );
-    assert!(took < Duration::from_secs(8), "it took {took:?}");
+    assert!(took < Duration::from_secs(20), "it took {took:?}");
     before.assert_same(&pods[0].capture(), pods[0].name());
 }
 
@@ -147,7 +145,7 @@ fn networkd_configures_the_nic_first_and_what_it_does_not_know_is_named() {
     node.ns.ip("addr add 172.30.0.2/24 dev eth0");
     netfix(&node, &machine, "snapshot --runtime none").exits(0);
     let networkd = lose_beside_stopped(&node, &machine);
-    let run = restore_beside(&node, &machine, networkd, || ());
+    let run = restore_beside(&node, &machine, networkd, &[], until_it_waits);
     let run = run
         .exits(0)
         .stderr_has(&["waiting up to 20 s for systemd-networkd to bring back eth0"])
@@ -171,7 +169,7 @@ fn owners_go_first_also_where_netfix_has_a_mount_namespace_of_its_own() {
     let machine = saved_beside_networkd(&node, &pods);
     let networkd = lose_beside_stopped(&node, &machine);
     let wrapper = ["unshare", "--mount"];
-    let run = wrapped_beside(&node, &machine, networkd, &wrapper, || ())
+    let run = restore_beside(&node, &machine, networkd, &wrapper, until_it_waits)
         .exits(0)
         .warnings(&[]);
     assert_networkd_went_first(&run);
@@ -187,12 +185,12 @@ fn the_time_of_an_owner_begins_with_the_carrier_of_the_nic() {
     let machine = saved_beside_networkd(&node, &pods);
     node.lose();
     let state_dir = node.state_dir();
-    let words = "restore --runtime none -v --nic-wait 60s --manager-wait 3s";
+    let words = "restore --runtime none -v --nic-wait 60s --manager-wait 10s";
     let run = thread::scope(|scope| {
         let restore = scope.spawn(|| Run::inside(&machine, &state_dir, words));
-        thread::sleep(Duration::from_secs(1));
+        wait_until_it_waits(&state_dir, &machine.root().join("proc"));
         node.reload_without_carrier();
-        thread::sleep(Duration::from_secs(8));
+        thread::sleep(Duration::from_secs(12));
         assert!(!restore.is_finished(), "netfix did not wait");
         node.give_carrier();
         restore.join().expect("netfix ends")
@@ -218,7 +216,8 @@ fn an_owner_that_drops_an_address_during_a_restore_brings_it_back_itself() {
     // netfix waits for udev, which has not finished with the new device.
     tool::run(machine.exec("mkdir").args(["-p", "/run/udev/data"]));
     machine.put("/run/udev/control", "");
-    let run = restore_beside(&node, &machine, networkd, || {
+    let run = restore_beside(&node, &machine, networkd, &[], |_| {
+        wait_until_it_waits(&node.state_dir(), &machine.root().join("proc"));
         node.ns.ip("addr flush dev eth0");
         let index = node.ns.index_of("eth0");
         machine.put(&format!("/run/udev/data/n{index}"), "I:1\n");

@@ -103,7 +103,7 @@ fn a_device_at_the_path_of_a_namespace_is_not_opened() {
     fs::write(file, text.to_string()).expect("a file");
     let trace = node.temp().join("trace");
     let wrapper = format!(
-        "timeout 60 strace -f -e trace=open,openat -o {}",
+        "timeout 600 strace -f -e trace=open,openat -o {}",
         trace.display()
     );
     let wrapper: Vec<&str> = wrapper.split(' ').collect();

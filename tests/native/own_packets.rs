@@ -63,8 +63,7 @@ fn is_found(target: (&str, &str), harms: &[Harm<'_>]) {
     node.snapshot();
     for pod in &pods {
         // The first packet waits for neighbour discovery.
-        let timeout = Duration::from_secs(10);
-        assert!(wait_until(timeout, || works(pod, target)), "before");
+        assert!(wait_until(|| works(pod, target)), "before");
     }
     for (pod, (lines, _)) in pods.iter().zip(harms) {
         for line in *lines {
@@ -216,7 +215,7 @@ fn a_duplicate_address_is_no_address_and_one_in_detection_is_waited_for() {
     }
     duplicate.ip(&format!("addr add {address} dev eth0"));
     let failed = || duplicate.ip("-6 addr show dev eth0").contains("dadfailed");
-    assert!(wait_until(Duration::from_secs(10), failed));
+    assert!(wait_until(failed));
     slow.ip(&format!("addr add {}/64 dev eth0", slow.address6()));
     let run = node.netfix_json("verify --answer-wait 8s").exits(5);
     let code = "gateway-unreachable";
@@ -295,11 +294,11 @@ fn a_gateway_that_answers_arp_and_no_pings_is_reachable() {
     assert!(!pings(&pod, GATEWAY4) && !pings(&pod, GATEWAY6));
     let begin = std::time::Instant::now();
     let run = node
-        .netfix_json("verify --answer-wait 9s")
+        .netfix_json("verify --answer-wait 90s")
         .exits(0)
         .errors(&[]);
     assert!(
-        begin.elapsed() < Duration::from_secs(5),
+        begin.elapsed() < Duration::from_secs(60),
         "{}",
         run.transcript()
     );
@@ -456,7 +455,7 @@ fn the_router_of_an_advertisement_is_a_gateway_and_is_missed() {
     pod.macvlan("mode bridge", "");
     pod.ip("link set eth0 up");
     let is_advertised = || advertise(&node) && pod.ip("-6 route show default").contains("proto ra");
-    assert!(wait_until(Duration::from_secs(10), is_advertised));
+    assert!(wait_until(is_advertised));
     node.snapshot();
     let run = node.netfix_json("verify").exits(0).errors(&[]);
     let router = run.pod(&pod)["gateways"][0].clone();
@@ -480,6 +479,6 @@ fn the_router_of_an_advertisement_is_a_gateway_and_is_missed() {
         "{}",
         run.transcript()
     );
-    assert!(wait_until(Duration::from_secs(10), is_advertised));
+    assert!(wait_until(is_advertised));
     node.netfix_json("verify").exits(0).errors(&[]);
 }

@@ -9,7 +9,7 @@ use crate::common::{Node, Pod, Run};
 fn with_point(node: &Node, words: &str, order: &str) -> (Run, Vec<String>) {
     let log = node.temp().join("points");
     let _ = fs::remove_file(&log);
-    let mut command = node.netfix_command(&["timeout", "60"], words);
+    let mut command = node.netfix_command(&["timeout", "600"], words);
     command
         .env("NETFIX_FAILPOINT", order)
         .env("NETFIX_FAILPOINT_LOG", &log)
@@ -85,7 +85,5 @@ fn a_thread_that_cannot_start_is_an_error_of_the_pods() {
         run.stderr_has(&["EAGAIN"]);
         assert!(files() == before, "a checkpoint was replaced");
     }
-    assert!(wait_until(std::time::Duration::from_secs(5), || pods
-        .iter()
-        .all(Pod::has_eth0)));
+    assert!(wait_until(|| pods.iter().all(Pod::has_eth0)));
 }

@@ -2,7 +2,6 @@
 //! is one, also without a checkpoint.
 
 use std::process::Command;
-use std::time::Duration;
 
 use crate::common::alone::Alone;
 use crate::common::background::wait_until;
@@ -210,7 +209,7 @@ fn status_counts_private_namespaces_apart_from_pods() {
         .spawn()
         .expect("it starts");
     let is_counted = || figures() == (before.0, before.1 + 1);
-    let counted = wait_until(Duration::from_secs(10), is_counted);
+    let counted = wait_until(is_counted);
     let run = Run::inside(&machine, &node.state_dir(), "status");
     let _ = child.kill();
     let _ = child.wait();

@@ -13,7 +13,7 @@ use crate::common::{Node, Pod};
 
 /// Enough addresses for a dump of several datagrams.
 const STABLE: usize = 2000;
-const ROUNDS: usize = 40;
+const ROUNDS: usize = 20;
 
 /// The permanent addresses of a checkpoint.
 fn written(node: &Node, pod: &Pod<'_>) -> BTreeSet<String> {

@@ -1,5 +1,6 @@
 //! The conflict probe beside switches and routers that probe or answer for addresses of others, and what a switch counts.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use crate::common::background::{Background, tcpdump};
@@ -48,7 +49,7 @@ fn upgrade(node: &Node) -> Run {
          ip -n {gateway} addr add fd88::1/64 dev up0"
     );
     let mut command = node.netfix_command(
-        &["timeout", "60"],
+        &["timeout", "600"],
         "upgrade --foreground --yes --no-pause --watch 0s --nic-wait 10s --answer-wait 2s -o json",
     );
     Run::of(command.args(["--", "sh", "-c", &reload]))
@@ -232,7 +233,7 @@ fn a_window_without_a_conflict_probe_sends_none() {
     let _pods = pods(&node);
     let frames = tcpdump(&node, "arp");
     let mut command = node.netfix_command(
-        &["timeout", "60"],
+        &["timeout", "600"],
         "upgrade --foreground --yes --no-pause --watch 0s --answer-wait 2s --conflict-probe off",
     );
     Run::of(command.args(["--", "true"])).exits(0);
@@ -273,8 +274,12 @@ fn assert_paced(count: usize, words: &str) {
         .lines()
         .filter(|line| line.contains("02:00:00:88:01:"))
         .collect();
-    let probes = sent.iter().filter(|line| line.contains("tell 0.0.0.0"));
-    assert_eq!(probes.count(), pods.len(), "{text}");
+    // On a busy machine one may be probed twice.
+    let probed = sent
+        .iter()
+        .filter_map(|line| line.split_once("who-has ")?.1.split_once(" tell 0.0.0.0"));
+    let probed: BTreeSet<&str> = probed.map(|(address, _)| address).collect();
+    assert_eq!(probed.len(), pods.len(), "{text}");
     let times = times(&sent);
     for part in times.windows(RATE + 1) {
         let time = (part[RATE] - part[0]).rem_euclid(86400.0);
@@ -299,7 +304,7 @@ fn a_dry_run_names_the_rate_where_many_frames_would_be_sent_at_once() {
     let _pods = node.simple_pods(76);
     for (words, is_told) in [("", true), ("--probe-rate 15", false)] {
         let words = format!("upgrade --foreground --dry-run --no-pause {words} -o json");
-        let mut command = node.netfix_command(&["timeout", "60"], &words);
+        let mut command = node.netfix_command(&["timeout", "600"], &words);
         let run = Run::of(command.args(["--", "true"])).exits(0);
         let told = run.coded("probe-rate");
         assert_eq!(told.len(), usize::from(is_told), "{}", run.transcript());

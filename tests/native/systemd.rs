@@ -1,7 +1,6 @@
 //! Checks the machine with systemd that other tests use.
 
 use std::fs;
-use std::time::Duration;
 
 use crate::common::background::wait_until;
 use crate::common::machine::Machine;
@@ -64,7 +63,7 @@ fn dbus_timers_and_the_journal_work() {
         )
     };
     let heard = || journal().lines().any(|line| line == "word of a timer");
-    assert!(wait_until(Duration::from_secs(10), heard), "{}", journal());
+    assert!(wait_until(heard), "{}", journal());
 }
 
 #[test]

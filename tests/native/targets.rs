@@ -147,7 +147,7 @@ impl Rooted {
             .spawn()
             .expect("a process in the pod");
         let rooted = Self { process };
-        assert!(wait_until(Duration::from_secs(15), || {
+        assert!(wait_until(|| {
             let root = format!("/proc/{}/root", rooted.process.id());
             ready.exists() && Path::new(&root).join("busybox").exists()
         }));

@@ -13,7 +13,7 @@ use crate::common::runtimes::{
 use crate::common::{Node, Pod, ReportedProblem, Run};
 
 /// The time limit of a command: a runtime that has identified itself may be silent for 8 s.
-const LIMIT: Duration = Duration::from_secs(9);
+const LIMIT: Duration = Duration::from_secs(30);
 
 /// `netfix snapshot WORDS` refuses in time with `object` and `why`; every file of an earlier snapshot stays;
 /// with `--runtime none` it works.

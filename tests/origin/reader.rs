@@ -147,7 +147,7 @@ fn move_to(node: &Node, pid: u32) -> bool {
         .expect("this process's namespace");
     let arrived =
         || std::fs::read_link(format!("/proc/{pid}/ns/net")).is_ok_and(|there| there != own);
-    wait_until(Duration::from_secs(5), arrived)
+    wait_until(arrived)
         && node
             .ns
             .try_ip(&format!("link set netfix-tmp netns {pid}"))

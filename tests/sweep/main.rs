@@ -3,7 +3,7 @@
 //!
 //! `cargo test --features failpoints --test sweep [-- WORD…]`: each point gets `kill` and one errno, the next point the next
 //! errno; of `upgrade` and `guard`, which have the points of the others too, and of `pause` and `resume` every other point gets `kill`, the rest an
-//! errno. A word selects the commands whose names contain it, (`kill` or an errno) the faults of each point, or (a number) a
+//! errno, and of the two longest, a third of the points. A word selects the commands whose names contain it, (`kill` or an errno) the faults of each point, or (a number) a
 //! point; `all`, also as `NETFIX_SWEEP=all`, gives each point all of them, but those of the slow commands. Those and variants of
 //! a command run only with it, or by name.
 
@@ -172,7 +172,8 @@ fn main() -> ExitCode {
         .filter(is_wanted)
         .map(|case| {
             let few = case.is_slow && is_all;
-            sweep(case, if few { &[] } else { &actions }, &points)
+            let is_part = !is_all && names.is_empty();
+            sweep(case, if few { &[] } else { &actions }, &points, is_part)
         })
         .collect();
     table::print(&rows);
@@ -185,32 +186,36 @@ fn main() -> ExitCode {
 
 /// A prime that divides no number of runs, so that each run comes once.
 const STRIDE: usize = 7919;
+/// So many runs, or a third of them, are what a run without words has time for.
+const MANY: usize = 400;
 
 /// Shared by the workers of one case.
 struct Work<'a> {
     case: &'a Case,
     faults: Vec<Fault>,
+    /// How many of the faults are tried.
+    runs: usize,
     next: AtomicUsize,
     row: Mutex<Row>,
 }
 
 /// With all points, or some.
-fn sweep(case: &Case, actions: &[&'static str], some: &[usize]) -> Row {
+fn sweep(case: &Case, actions: &[&'static str], some: &[usize], is_part: bool) -> Row {
     let since = Instant::now();
     let points = points_of(case);
     let in_turn = case.shares_points() && some.is_empty();
     let mut faults = fault::faults(points.len(), actions, in_turn);
     faults.retain(|fault| some.is_empty() || some.contains(&fault.point));
-    println!(
-        "{}: {} points, {} runs",
-        case.name,
-        points.len(),
-        faults.len()
-    );
+    let runs = match faults.len() {
+        many if is_part && many > MANY => many.div_ceil(3),
+        all => all,
+    };
+    println!("{}: {} points, {runs} runs", case.name, points.len());
     let row = Mutex::new(Row::new(case.name, &points));
     let work = Work {
         case,
         faults,
+        runs,
         next: AtomicUsize::new(0),
         row,
     };
@@ -249,7 +254,7 @@ impl Work<'_> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         // Spread over the points, so that errors at many neighbouring points show early.
         let spread = number * STRIDE % self.faults.len();
-        (number < self.faults.len()).then(|| self.faults[spread])
+        (number < self.runs).then(|| self.faults[spread])
     }
 
     /// Takes one fault after the other until none is left; a stage on which something went wrong is not used again.

@@ -12,7 +12,7 @@ use crate::stage::Stage;
 use crate::stored;
 
 /// How long a network may take to settle.
-const TIMEOUT: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 pub struct Picture {
     /// Empty if networks are not compared.

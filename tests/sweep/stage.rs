@@ -12,7 +12,7 @@ use crate::common::{GATEWAY4, GATEWAY6, Node, Pod, tool};
 use crate::fault::Fault;
 use crate::kubelet;
 
-const LIMIT_SECONDS: &str = "60";
+const LIMIT_SECONDS: &str = "600";
 /// The link that occupies the index of the second pod's former interface.
 const TAKER: &str = "taker";
 

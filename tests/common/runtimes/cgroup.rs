@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use super::super::background::wait_until;
+use super::super::background::within;
 
 /// A cgroup of the test. The drop removes it and moves its processes back to the root cgroup.
 pub struct Cgroup {
@@ -66,7 +66,7 @@ fn move_to(cgroup: &Path, pid: u32) -> std::io::Result<()> {
 impl Drop for Cgroup {
     fn drop(&mut self) {
         // A dying process cannot be moved, and keeps the cgroup until it is dead.
-        wait_until(Duration::from_secs(5), || {
+        within(Duration::from_secs(5), || {
             let inside = fs::read_to_string(self.procs()).unwrap_or_default();
             for pid in inside.lines().filter_map(|line| line.parse().ok()) {
                 let _ = move_to(&self.root, pid);

@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
-use super::{Guard, LONG, add_upper, once, pod_on, remembered, starting, unplanned, upgrade};
+use super::{Guard, add_upper, once, pod_on, remembered, starting, unplanned, upgrade};
 use crate::common::background::{Background, wait_until};
 use crate::common::runtimes::{FakeCri, Sandbox, Script};
 use crate::common::{Node, Pod};
@@ -95,7 +95,7 @@ fn a_pod_that_is_torn_down_while_the_guard_waits_for_a_nic_gets_nothing_back() {
     let words = format!("--nic-wait 4s {runtime}");
     let mut guard = starting(&node, &words).spawn().expect("a guard");
     let window = node.state_dir().join("window.json");
-    assert!(wait_until(LONG, || window.exists()));
+    assert!(wait_until(|| window.exists()));
     cri.change(|script| {
         script.sandboxes.remove(1);
     });
@@ -119,7 +119,7 @@ fn nothing_is_done_in_an_open_window() {
     let mut command = upgrade(&node, "--force", &["sh", &script_path]);
     let window = Background::start(&mut command, node.temp().join("upgrade"));
     guard.says("the window of `netfix upgrade` is open");
-    assert!(wait_until(LONG, || !path.exists()), "{}", window.text());
+    assert!(wait_until(|| !path.exists()), "{}", window.text());
     window.finish();
     // The window is over, and the NIC is missing.
     guard.says("waiting for eth0");
@@ -143,9 +143,9 @@ fn another_netfix_is_waited_for_and_what_it_has_restored_is_not_restored_again()
     let restore = Background::start(command.stdin(Stdio::null()), node.temp().join("restore"));
     let lock = node.state_dir().join("lock");
     let is_held = || fs::read_to_string(&lock).is_ok_and(|text| text.contains("(restore)"));
-    assert!(wait_until(LONG, is_held), "{}", restore.text());
+    assert!(wait_until(is_held), "{}", restore.text());
     node.reload();
-    assert!(wait_until(LONG, || pods.iter().all(Pod::has_eth0)));
+    assert!(wait_until(|| pods.iter().all(Pod::has_eth0)));
     restore.finish();
     let is_told = || {
         guard
@@ -154,7 +154,7 @@ fn another_netfix_is_waited_for_and_what_it_has_restored_is_not_restored_again()
             .last()
             .is_some_and(|line| line.contains("watching"))
     };
-    assert!(wait_until(LONG, is_told), "{}", guard.text());
+    assert!(wait_until(is_told), "{}", guard.text());
     for (pod, before) in pods.iter().zip(&before) {
         pod.assert_same_as(before);
     }

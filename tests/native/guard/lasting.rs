@@ -7,7 +7,7 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::{Guard, LONG, once, starting, unplanned, upgrade};
+use super::{Guard, once, starting, unplanned, upgrade};
 use crate::common::background::wait_until;
 use crate::common::{Node, Pod, Run};
 
@@ -50,7 +50,7 @@ fn an_upgrade_closes_the_window_of_a_killed_guard_and_has_its_own() {
         let mut child = starting(&node, "--watch 60s --backoff 0s")
             .spawn()
             .expect("netfix starts");
-        wait_until(LONG, || open.exists() && pods[0].has_eth0());
+        wait_until(|| open.exists() && pods[0].has_eth0());
         child.kill().expect("it is ours");
         child.wait().expect("it has ended");
         open.exists()
@@ -86,9 +86,9 @@ fn sigterm_in_the_middle_of_a_restore_leaves_no_pod_half_restored() {
     node.lose_and_reload();
     guard.says("restoring the pods");
     let open = node.state_dir().join("window.json");
-    assert!(wait_until(LONG, || open.exists()), "{}", guard.text());
+    assert!(wait_until(|| open.exists()), "{}", guard.text());
     terminate(&guard);
-    assert!(wait_until(LONG, || !open.exists()), "{}", guard.text());
+    assert!(wait_until(|| !open.exists()), "{}", guard.text());
     guard.process.finish();
     for (pod, before) in pods.iter().zip(&before) {
         pod.assert_same_as(before);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::{Guard, LONG, add_upper, once, pod_on, quick, remembered, unplanned};
+use super::{Guard, add_upper, once, pod_on, quick, remembered, unplanned};
 use crate::common::background::wait_until;
 use crate::common::cni::static_ipam;
 use crate::common::libcni::{Network, cache_dir};
@@ -71,7 +71,7 @@ fn a_loss_while_it_restores_is_restored_too() {
     guard.says("restoring the pods on eth0");
     node.lose_and_reload();
     let is_back = || pods.iter().all(Pod::has_eth0) && !guard.windows().is_empty();
-    assert!(wait_until(LONG, is_back), "{}", guard.text());
+    assert!(wait_until(is_back), "{}", guard.text());
     for (pod, before) in pods.iter().zip(&before) {
         pod.assert_same_as(before);
     }

@@ -6,7 +6,6 @@ mod losses;
 mod quiet;
 
 use std::fs;
-use std::time::Duration;
 
 use serde_json::Value;
 
@@ -14,7 +13,6 @@ use crate::common::background::{Background, wait_until};
 use crate::common::{Node, Pod, Run};
 
 /// Longer than any restore here takes on a busy machine.
-const LONG: Duration = Duration::from_secs(90);
 /// Short times, unless others are given.
 fn quick(words: &str) -> String {
     let times = [
@@ -57,20 +55,16 @@ impl<'n> Guard<'n> {
 
     fn says(&self, words: &str) {
         let is_said = || self.text().contains(words);
-        assert!(
-            wait_until(LONG, is_said),
-            "{words:?} not in\n{}",
-            self.text()
-        );
+        assert!(wait_until(is_said), "{words:?} not in\n{}", self.text());
     }
 
     /// Waits until so many of its windows are closed.
     fn closes(&self, windows: usize) -> Vec<Value> {
         let done = || self.windows().len() >= windows;
-        assert!(wait_until(LONG, done), "{}", self.text());
+        assert!(wait_until(done), "{}", self.text());
         // The line after the window.
         let count = || self.text().matches(": netfix report ").count();
-        assert!(wait_until(LONG, || count() >= windows), "{}", self.text());
+        assert!(wait_until(|| count() >= windows), "{}", self.text());
         self.windows()
     }
 

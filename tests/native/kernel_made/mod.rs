@@ -8,7 +8,6 @@ mod routers;
 mod survivors;
 
 use std::process::Stdio;
-use std::time::Duration;
 
 use crate::common::node::{comes_back, prepared};
 use crate::common::{Node, Pod, Run, background::wait_until};
@@ -18,12 +17,12 @@ fn restore_with_late_carrier(node: &Node, options: &str, is_there: impl Fn() -> 
     node.lose();
     node.reload_without_carrier();
     let mut command = node.netfix_command(
-        &["timeout", "60"],
+        &["timeout", "600"],
         &format!("restore --nic-wait 10s {options}"),
     );
     let piped = command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = piped.spawn().expect("netfix starts");
-    assert!(wait_until(Duration::from_secs(8), is_there));
+    assert!(wait_until(is_there));
     node.give_carrier();
     let output = child.wait_with_output().expect("netfix ends");
     Run::from_output("restore".to_owned(), &output).exits(0);

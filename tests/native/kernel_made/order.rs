@@ -1,7 +1,5 @@
 //! The order of routes that come with addresses, among several links: the kernel uses the first.
 
-use std::time::Duration;
-
 use super::{assert_settled, has_address, restore_with_late_carrier};
 use crate::common::{Node, Pod, background::wait_until, namespace::Namespace};
 
@@ -195,7 +193,7 @@ fn veth(node: &Node, pod: &Pod<'_>, name: &str) {
     pod.ip(&format!("link set {name} up"));
     node.ns.ip(&format!("link set {name} up"));
     let has_groups = || groups(&node.ns).contains(&format!("dev {name} "));
-    assert!(wait_until(Duration::from_secs(5), has_groups), "{name}");
+    assert!(wait_until(has_groups), "{name}");
 }
 
 fn groups(ns: &Namespace) -> String {
@@ -216,7 +214,7 @@ fn the_hosts_route_for_groups_keeps_its_place_among_those_of_pods_veths() {
         if !first {
             // Its route was there before those of the NIC.
             again();
-            assert!(wait_until(Duration::from_secs(5), || groups(&node.ns).contains("eth0")));
+            assert!(wait_until(|| groups(&node.ns).contains("eth0")));
         }
         veth(&node, &other, "vb");
         let before = groups(&node.ns);

@@ -1,7 +1,6 @@
 //! What a router's advertisements made, and what only says so.
 
 use std::process::Stdio;
-use std::time::Duration;
 
 use super::assert_settled;
 use crate::common::{Node, Pod, background::wait_until};
@@ -75,7 +74,7 @@ fn with_a_router(node: &Node) -> Pod<'_> {
     pod.ns
         .set_sysctl("ipv6/conf/eth0/accept_ra_rt_info_max_plen", "64");
     pod.ip("link set eth0 up");
-    assert!(wait_until(Duration::from_secs(10), || is_there(node, &pod)));
+    assert!(wait_until(|| is_there(node, &pod)));
     pod
 }
 
@@ -118,9 +117,7 @@ fn what_a_silent_router_does_not_bring_back_is_named_until_it_does() {
         let run = node.netfix_json(command);
         run.names("not-advertised", pod.name(), &["fd99:"]);
     }
-    assert!(wait_until(Duration::from_secs(10), || is_there(
-        &node, &pod
-    )));
+    assert!(wait_until(|| is_there(&node, &pod)));
     let check = node.netfix("check");
     assert_eq!(check.code, Some(0), "{}", check.transcript());
     assert_settled(&node);
@@ -157,7 +154,7 @@ fn what_a_router_sets_is_no_drift_and_its_mtu_comes_back_with_its_route() {
     let pod = with_a_router(&node);
     let arrive = |settings: [u32; 4]| {
         let arrived = || advertise_with(&node, settings) && has_settings(&pod, settings);
-        assert!(wait_until(Duration::from_secs(10), arrived), "{settings:?}");
+        assert!(wait_until(arrived), "{settings:?}");
     };
     let (before, later) = ([63, 20_000, 500, 1480], [62, 25_000, 600, 1400]);
     arrive(before);

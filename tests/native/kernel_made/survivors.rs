@@ -1,7 +1,5 @@
 //! What stays, or is to stay, when a NIC goes and when it flaps.
 
-use std::time::Duration;
-
 use super::{assert_settled, comes_back_with_late_carrier, prepared, restore_with_late_carrier};
 use crate::common::{Node, Pod, background::wait_until, tool};
 
@@ -11,7 +9,7 @@ fn is_down(pod: &Pod<'_>) -> bool {
 
 fn hold_down(pod: &Pod<'_>) {
     pod.ip("link set eth0 protodown on");
-    assert!(wait_until(Duration::from_secs(5), || is_down(pod)));
+    assert!(wait_until(|| is_down(pod)));
 }
 
 #[test]
@@ -32,7 +30,7 @@ fn proxy_entries_outlive_a_loss_of_carrier_after_a_restore() {
     for carrier in ["down", "up"] {
         node.gateway.ip(&format!("link set up0 {carrier}"));
         let has_it = || pod.ip("link show dev eth0").contains("LOWER_UP") == (carrier == "up");
-        assert!(wait_until(Duration::from_secs(5), has_it));
+        assert!(wait_until(has_it));
     }
     assert_eq!(pod.ip("neigh show proxy"), before);
     assert!(before.contains("fd10::77"), "{before}");
@@ -53,7 +51,7 @@ fn a_link_that_is_held_down_stays_so_when_its_nic_gets_carrier() {
     // A flap of the NIC does the same.
     node.ns.ip("link set eth0 down");
     node.ns.ip("link set eth0 up");
-    assert!(wait_until(Duration::from_secs(5), || !is_down(&pod)));
+    assert!(wait_until(|| !is_down(&pod)));
     node.restore();
     pod.assert_same_as(&before);
     assert_settled(&node);

@@ -60,7 +60,7 @@ fn in_cgroups(node: &CriNode, pods: &[CriPod]) {
 /// netfix of the host, with its usual state directory.
 fn on_host(node: &CriNode, words: &str) -> Run {
     let mut command = node.machine.exec("timeout");
-    command.args(["100", BINARY]).args(words.split_whitespace());
+    command.args(["600", BINARY]).args(words.split_whitespace());
     command.env_remove("NETFIX_STATE_DIR").env("NO_COLOR", "1");
     Run::of(&mut command)
 }

@@ -1,7 +1,6 @@
 //! The `DaemonSets`: what they write on the host, while pods come and go and lose their network.
 
 use std::fs;
-use std::time::Duration;
 
 use super::{checkpoint, checkpoints, in_cgroups, on_host, with_image};
 use crate::common::background::wait_until;
@@ -11,7 +10,6 @@ use crate::common::workload::Workload;
 use crate::common::{CriNode, CriPod};
 use crate::containerd::{assert_all_lost, captures, short_ids};
 
-const TIMEOUT: Duration = Duration::from_secs(60);
 /// Replaces the interval of the manifests.
 const HASTY: [&[(&str, &str)]; 2] = [
     &[("--every, 1h", "--every, 1s")],
@@ -20,7 +18,7 @@ const HASTY: [&[(&str, &str)]; 2] = [
 
 fn wait_for_checkpoints(node: &CriNode, pods: &[CriPod], workload: &Workload<'_>) {
     let wanted = short_ids(pods);
-    let come = wait_until(TIMEOUT, || checkpoints(node) == wanted);
+    let come = wait_until(|| checkpoints(node) == wanted);
     assert!(
         come,
         "{:?} instead of {wanted:?}\n{}",
@@ -62,7 +60,7 @@ fn the_snapshots_follow_the_pods_that_come_and_go() {
         mounts.contains(&format!("net:[{inode}]"))
     };
     assert!(
-        wait_until(TIMEOUT, || !is_mounted()),
+        wait_until(|| !is_mounted()),
         "the container keeps the namespace"
     );
     assert!(snapshot.is_running(), "{}", snapshot.log());
@@ -98,12 +96,7 @@ fn the_check_writes_metrics_that_show_a_loss_and_its_end() {
                 .iter()
                 .all(|line| text.lines().any(|one| one == *line))
         };
-        assert!(
-            wait_until(TIMEOUT, has),
-            "no {lines:?}\n{}\n{}",
-            read(),
-            check.log()
-        );
+        assert!(wait_until(has), "no {lines:?}\n{}\n{}", read(), check.log());
     };
     wait_for(&["netfix_check_status 0", "netfix_pods{state=\"in-sync\"} 2"]);
     node.node.lose_and_reload();

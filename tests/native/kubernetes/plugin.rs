@@ -78,7 +78,7 @@ impl<'n> Cluster<'n> {
             "{}:/usr/sbin:/usr/bin:/sbin:/bin",
             self.scenes[0].path("bin").display()
         );
-        let mut command = tool::command("timeout", ["100"]);
+        let mut command = tool::command("timeout", ["600"]);
         command.arg(script).args(words.split_whitespace());
         command
             .env("PATH", path)

@@ -1,7 +1,6 @@
 //! The job and the plan: a window that a pod starts on its node, under a real systemd.
 
 use std::fs;
-use std::time::Duration;
 
 use super::with_image;
 use crate::common::background::wait_until;
@@ -12,7 +11,6 @@ use crate::common::workload::Workload;
 use crate::common::{CriNode, tool};
 use crate::containerd::{assert_all_lost, captures};
 
-const TIMEOUT: Duration = Duration::from_secs(60);
 const RUN: &[(&str, &str)] = &[("RUN_ID", "7c1d")];
 /// What an administrator replaces in the manifests.
 const DRIVER: &str = "--driver-version i40e=2.28.7";
@@ -46,11 +44,7 @@ fn is_kubelet_active(node: &CriNode) -> bool {
 
 fn wait_for_begin(node: &CriNode, job: &Workload<'_>) {
     let begun = node.node.temp().join("begun");
-    assert!(
-        wait_until(TIMEOUT, || begun.exists()),
-        "no window:\n{}",
-        job.log()
-    );
+    assert!(wait_until(|| begun.exists()), "no window:\n{}", job.log());
 }
 
 fn go(node: &CriNode) {

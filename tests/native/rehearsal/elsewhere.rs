@@ -1,7 +1,6 @@
 //! What routers, carrier and daemons bring to a pod or to its twin alone is no reason against a window.
 
 use std::process::Stdio;
-use std::time::Duration;
 
 use super::{figures, rehearse};
 use crate::common::background::{Monitor, wait_until};
@@ -36,7 +35,7 @@ const ADVERTISEMENTS: [[&str; 7]; 8] = [
 ];
 
 fn advertise(node: &Node, advertisement: &[&str]) {
-    let sent = wait_until(Duration::from_secs(10), || {
+    let sent = wait_until(|| {
         let mut python = node.gateway.exec("python3");
         let python = python.args(["-c", ROUTER]).args(advertisement);
         let status = python.stderr(Stdio::null()).status();

@@ -108,7 +108,7 @@ fn wait_for_silence(captures: &[&Background]) {
     const SILENCE: Duration = Duration::from_secs(11);
     let texts = || -> Vec<String> { captures.iter().map(|one| one.text()).collect() };
     let (mut last, mut since) = (texts(), Instant::now());
-    let is_silent = wait_until(Duration::from_secs(60), || {
+    let is_silent = wait_until(|| {
         let now = texts();
         if now != last {
             (last, since) = (now, Instant::now());

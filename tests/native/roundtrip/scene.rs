@@ -6,7 +6,7 @@ use std::time::Duration;
 use nix::time::{ClockId, clock_gettime};
 
 use super::case::{Case, Chapter, Loss};
-use crate::common::background::wait_until;
+use crate::common::background::within;
 use crate::common::namespace::Namespace;
 use crate::common::{GATEWAY4, GATEWAY6, Node, Pod, Run};
 
@@ -44,7 +44,7 @@ fn parent_of<'c>(node: &Node, case: &'c Case) -> &'c str {
             node.ns.ip(line);
         }
         let has_carrier = || node.ns.ip("link show dev bond4").contains("LOWER_UP");
-        wait_until(NOTICED, has_carrier);
+        within(NOTICED, has_carrier);
         below = BOND;
     }
     if parent.ends_with(".3") {
@@ -127,7 +127,7 @@ pub(super) fn snapshot(node: &Node, case: &Case) -> Run {
     let age = RENEWED_SECONDS.min(now.tv_sec() - 1).to_string();
     let earlier = [
         "timeout",
-        "120",
+        "600",
         "unshare",
         "--time",
         "--boottime",
@@ -160,7 +160,7 @@ pub(super) fn restore(node: &Node, case: &Case) -> Run {
     if case.loss != Loss::Late {
         return node.netfix_json("restore");
     }
-    let mut command = node.netfix_command(&["timeout", "120"], "restore --nic-wait 10s -o json");
+    let mut command = node.netfix_command(&["timeout", "600"], "restore --nic-wait 10s -o json");
     let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let line = format!("{command:?}");
     let restore = command.spawn().expect("the restore");
@@ -199,7 +199,7 @@ pub(super) fn flap(node: &Node, pod: &Pod<'_>) {
         } else {
             node.gateway.ip("link set up0 down");
         }
-        wait_until(NOTICED, || {
+        within(NOTICED, || {
             noticing.iter().all(|ns| has_carrier(ns) == is_up)
         });
     }

@@ -83,7 +83,7 @@ fn restore_waits_for_a_late_nic_and_keeps_its_mtu() {
     let it = Subject::plain(&node, "web", &["10.88.2.10/16"]);
     node.lose();
     let mut command =
-        node.netfix_command(&["timeout", "60"], &words(&node, "restore --nic-wait 30s"));
+        node.netfix_command(&["timeout", "600"], &words(&node, "restore --nic-wait 30s"));
     let running = command
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped())

@@ -179,7 +179,7 @@ fn a_snapshot_that_finds_kubelet_paused_after_the_deadline_has_the_pods_restored
         .exits(1)
         .names("window-open", "", &[KUBELET]);
     assert!(
-        wait_until(Duration::from_secs(30), || scene.runs(KUBELET)),
+        wait_until(|| scene.runs(KUBELET)),
         "{}",
         scene.machine.systemd_state()
     );

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::scene::{Scene, TIMEOUT};
+use super::scene::Scene;
 use crate::common::background::wait_until;
 use crate::common::run::Run;
 
@@ -55,7 +55,7 @@ impl Beside {
     fn find(&mut self) {
         let outside = self.outside.id();
         let children = format!("/proc/{outside}/task/{outside}/children");
-        let found = wait_until(TIMEOUT, || {
+        let found = wait_until(|| {
             let text = fs::read_to_string(&children).unwrap_or_default();
             let child = text
                 .split_whitespace()
@@ -82,9 +82,7 @@ impl Beside {
     }
 
     pub fn wait_for(&self, text: &str) {
-        let printed = wait_until(TIMEOUT, || {
-            self.stderr().contains(text) || self.answer().contains(text)
-        });
+        let printed = wait_until(|| self.stderr().contains(text) || self.answer().contains(text));
         assert!(
             printed,
             "{text:?} was never printed:\n{}\n{}",
@@ -117,7 +115,7 @@ impl Beside {
 
     /// Waits until it ends.
     pub fn finish(mut self) -> Run {
-        let ended = wait_until(TIMEOUT, || self.has_ended());
+        let ended = wait_until(|| self.has_ended());
         assert!(
             ended,
             "it does not end: {}\n{}\n{}",
@@ -141,7 +139,7 @@ impl Beside {
     pub fn kill(mut self) {
         self.signal(Signal::SIGKILL);
         assert!(
-            wait_until(TIMEOUT, || self.has_ended()),
+            wait_until(|| self.has_ended()),
             "{} was killed and does not end",
             self.line
         );

@@ -1,12 +1,12 @@
 //! The user's command, also if it misbehaves: the pods are restored, and its exit is reported correctly.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::Value;
 
 use super::scene::{KUBELET, Scene, hasty, of_pods};
 use crate::common::Node;
-use crate::common::background::wait_until;
+use crate::common::background::{HANG, wait_until};
 use crate::common::run::Run;
 
 /// Every pod was lost and is restored; only COMMAND failed.
@@ -92,7 +92,7 @@ fn a_background_process_that_keeps_the_output_open_does_not_block_the_window() {
                 "upgrade --yes {foreground} --watch 0s --answer-wait 2s -- {command}"
             ))
             .exits(0);
-        assert!(begin.elapsed() < Duration::from_secs(20), "the window hung");
+        assert!(begin.elapsed() < HANG, "the window hung");
         let pid = std::fs::read_to_string(pid)
             .expect("a pid")
             .trim()
@@ -109,7 +109,7 @@ fn a_background_process_that_keeps_the_output_open_does_not_block_the_window() {
             .exits(0);
         std::fs::write(late, "").expect("a sign");
         assert!(
-            wait_until(Duration::from_secs(5), || !scene.machine.is_alive(pid)),
+            wait_until(|| !scene.machine.is_alive(pid)),
             "it does not end"
         );
         scene.assert_nothing_left();
@@ -154,7 +154,7 @@ fn command_has_an_empty_stdin() {
             &format!("cat >{}\n{}", read.display(), scene.reloading()),
         );
         let words = format!("upgrade --yes {foreground} --watch 0s --answer-wait 2s -- {command}");
-        let mut child = scene.under(&["timeout", "60"], &words);
+        let mut child = scene.under(&["timeout", "600"], &words);
         let mut child = child
             .stdin(std::process::Stdio::piped())
             .stdout(std::process::Stdio::null())
@@ -211,7 +211,7 @@ fn however_much_command_prints_the_log_and_netfix_stay_small() {
         );
         let command = scene.script("prints", &body);
         let mut child = scene.under(
-            &["timeout", "100"],
+            &["timeout", "600"],
             &hasty(&format!("{foreground} --nic-wait 60s"), &command),
         );
         child.stdout(std::process::Stdio::null());

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::rollback::{lose, marked, rollback};
 use super::scene::{KUBELET, LOSING, Scene, hasty, of_pods, phases};
 use crate::common::Node;
-use crate::common::background::wait_until;
+use crate::common::background::{HANG, wait_until};
 
 /// Ignores what a person sends.
 const DEAF: &str = "trap '' INT TERM; while :; do sleep 0.1; done";
@@ -29,9 +29,7 @@ fn pid(scene: &Scene<'_>) -> u32 {
 fn assert_ended_in_time(scene: &Scene<'_>) -> Value {
     scene.assert_networks();
     scene.assert_nothing_left();
-    let left = wait_until(Duration::from_secs(2), || {
-        !scene.machine.is_alive(pid(scene))
-    });
+    let left = wait_until(|| !scene.machine.is_alive(pid(scene)));
     assert!(left, "what hung still runs");
     let record = scene.record();
     assert_eq!(record["exit"], 1, "{record}");
@@ -64,17 +62,17 @@ fn a_command_that_hangs_is_ended_and_all_pods_are_restored_before_the_deadline()
         format!("setsid --wait {in_child}"),
         format!("timeout 1000 {in_child}"),
     ];
+    let node = Node::new();
+    let scene = Scene::new(&node);
     for hang in hangs {
-        let node = Node::new();
-        let scene = Scene::new(&node);
         let command = hanging(&scene, &hang);
         let begin = Instant::now();
         let run = scene
-            .upgrade("--command-timeout 2s --deadline 14s -o json", &command)
+            .upgrade("--command-timeout 2s --deadline 60s -o json", &command)
             .exits(1)
             .names("command-failed", "", &["2 s", "--command-timeout"])
             .errors(&[("command-failed", "")]);
-        assert!(begin.elapsed() < Duration::from_secs(20), "it hung: {hang}");
+        assert!(begin.elapsed() < HANG, "it hung: {hang}");
         run.stderr_has(&["COMMAND (pid ", "still runs after 2 s", "SIGTERM"]);
         let record = assert_ended_in_time(&scene);
         assert_eq!(record["run"]["timed_out"], 2000, "{record}");
@@ -82,6 +80,7 @@ fn a_command_that_hangs_is_ended_and_all_pods_are_restored_before_the_deadline()
             .netfix("report")
             .exits(0)
             .stdout_has(&["killed after 2 s (--command-timeout)"]);
+        fs::remove_dir_all(scene.node.state_dir().join("windows")).expect("the record");
     }
 }
 
@@ -91,7 +90,7 @@ fn without_an_option_the_limit_leaves_time_for_the_restore() {
     let scene = Scene::new(&node);
     let command = hanging(&scene, "echo $$ >PID\nexec sleep 1000");
     scene
-        .upgrade("--deadline 10s -o json", &command)
+        .upgrade("--deadline 30s -o json", &command)
         .exits(1)
         .errors(&[("command-failed", "")]);
     assert_ended_in_time(&scene);
@@ -107,7 +106,7 @@ fn without_a_kubelet_the_limit_counts_from_the_start_of_command() {
         .upgrade("--deadline 6s -o json", &command)
         .exits(1)
         .errors(&[("command-failed", "")]);
-    assert!(begin.elapsed() < Duration::from_secs(20), "it hung");
+    assert!(begin.elapsed() < HANG, "it hung");
     let record = assert_ended_in_time(&scene);
     assert_eq!(record["run"]["timed_out"], 3000, "{record}");
 }
@@ -149,11 +148,11 @@ fn a_command_that_even_sigkill_does_not_end_does_not_stop_the_restore() {
     let command = hanging(&scene, &hang);
     let begin = Instant::now();
     scene
-        .upgrade("--command-timeout 2s --deadline 14s -o json", &command)
+        .upgrade("--command-timeout 2s --deadline 60s -o json", &command)
         .exits(1)
         .names("command-failed", "", &["SIGKILL"])
         .errors(&[("command-failed", "")]);
-    assert!(begin.elapsed() < Duration::from_secs(20), "it hung");
+    assert!(begin.elapsed() < HANG, "it hung");
     scene.assert_networks();
     scene.assert_runs(KUBELET);
     let text = fs::read_to_string(&tracer).expect("the tracer");
@@ -174,7 +173,7 @@ fn a_rollback_that_hangs_is_ended_too() {
     );
     let load = marked(&scene, "load", &body);
     let options =
-        format!("--nic-wait 500ms --command-timeout 2s --deadline 20s --rollback {load} -o json");
+        format!("--nic-wait 500ms --command-timeout 2s --deadline 60s --rollback {load} -o json");
     scene
         .upgrade(&options, &lose(&scene))
         .exits(1)
@@ -217,7 +216,7 @@ fn a_window_that_continues_after_a_death_ends_its_command_too() {
         ),
     );
     scene
-        .upgrade("--deadline 8s -o json", &command)
+        .upgrade("--deadline 60s --command-timeout 2s -o json", &command)
         .exits(1)
         .errors(&[("command-failed", "")]);
     let record = assert_ended_in_time(&scene);

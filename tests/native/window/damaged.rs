@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
 use super::scene::{KUBELET, MEMORY, Scene};
 use crate::common::background::wait_until;
@@ -173,7 +172,7 @@ fn the_deadline_works_without_it() {
     scene.netfix("pause --deadline 5s").exits(0);
     fs::write(node.state_dir().join("window.json"), "{").expect("damage");
     assert!(
-        wait_until(Duration::from_secs(15), || scene.runs(KUBELET)),
+        wait_until(|| scene.runs(KUBELET)),
         "{}",
         scene.machine.systemd_state()
     );

@@ -16,13 +16,13 @@ fn at_the_deadline_kubelet_starts_and_every_command_reports_it() {
         scene.netfix("pause --deadline 5s").exits(0);
         scene.assert_held(KUBELET);
         assert!(
-            wait_until(Duration::from_secs(20), || scene.runs(KUBELET)),
+            wait_until(|| scene.runs(KUBELET)),
             "{}",
             scene.machine.systemd_state()
         );
         let took = begin.elapsed();
         assert!(
-            took > Duration::from_secs(5) && took < Duration::from_secs(12),
+            took > Duration::from_secs(5) && took < Duration::from_secs(60),
             "{took:?}"
         );
         assert_eq!(scene.masks(KUBELET), [""; 0]);
@@ -52,7 +52,7 @@ fn after_the_deadline_a_resume_closes_the_window_without_touching_kubelet() {
     let scene = Scene::new(&node);
     scene.netfix("pause --deadline 5s").exits(0);
     assert!(
-        wait_until(Duration::from_secs(20), || scene.runs(KUBELET)),
+        wait_until(|| scene.runs(KUBELET)),
         "{}",
         scene.machine.systemd_state()
     );
@@ -146,7 +146,7 @@ fn the_deadline_starts_a_kubelet_that_netfix_could_not() {
         .errors(&[("kubelet-not-resumed", "")]);
     std::fs::remove_file(broken).expect("a repair");
     assert!(
-        wait_until(Duration::from_secs(20), || scene.runs(KUBELET)),
+        wait_until(|| scene.runs(KUBELET)),
         "{}",
         scene.machine.systemd_state()
     );
@@ -186,7 +186,7 @@ fn when_netfix_was_killed_the_pods_are_restored_before_the_deadline_starts_kubel
     upgrade.kill();
     std::fs::remove_file(&noted).expect("what the first start of kubelet noted");
     assert!(
-        wait_until(Duration::from_secs(60), || scene.runs(KUBELET)),
+        wait_until(|| scene.runs(KUBELET)),
         "{}",
         scene.machine.systemd_state()
     );

@@ -1,11 +1,12 @@
 //! What an engine needs that upgrades many nodes: a window that it starts and leaves, its end, and what is already done.
 
 use std::fs;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::rollback::{count, lose, marked};
 use super::scene::{KUBELET, LOSING, Scene, hasty};
 use crate::common::Node;
+use crate::common::background::HANG;
 use crate::common::run::Run;
 
 /// COMMAND that waits for a file of the test before it reloads the driver.
@@ -287,7 +288,7 @@ fn waiting_for_a_window_whose_netfix_was_killed_names_that_at_once() {
     upgrade.kill();
     let begin = Instant::now();
     let run: Run = scene.netfix("wait --timeout 1s").exits(124);
-    assert!(begin.elapsed() < Duration::from_secs(20));
+    assert!(begin.elapsed() < HANG);
     assert!(
         run.err.contains("warning: window-open"),
         "{}",

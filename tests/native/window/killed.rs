@@ -2,7 +2,6 @@
 //! ends with the state of an undisturbed window.
 
 use std::fs;
-use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use serde_json::Value;
@@ -162,7 +161,7 @@ impl Case {
                 of_pods(&window, "lost").iter().all(Value::is_u64)
             };
             assert!(
-                wait_until(Duration::from_secs(10), lost),
+                wait_until(lost),
                 "{reported}: the loss is not recorded: {:?}",
                 scene.window()
             );
@@ -185,7 +184,7 @@ impl Case {
             );
         }
         if when == When::AfterTheDeadline {
-            let back = wait_until(Duration::from_secs(60), || scene.runs(KUBELET));
+            let back = wait_until(|| scene.runs(KUBELET));
             assert!(
                 back,
                 "{reported}: kubelet stays behind: {}",
@@ -278,28 +277,35 @@ impl Case {
         );
     }
 
-    /// All next commands in parallel: most of the time is the wait for the deadline.
-    fn go_on(&self, whens: &[When]) {
+    /// All next commands in parallel: most of the time is the wait for the deadline. The sweep kills an upgrade at each of its
+    /// points, and runs it again at once.
+    fn go_on(&self, ways: &[(When, Next)]) {
         std::thread::scope(|scope| {
-            for when in whens {
-                for next in [Next::Upgrade, Next::RestoreAndResume] {
-                    scope.spawn(move || self.kill_and_go_on(next, *when));
-                }
+            for (when, next) in ways {
+                scope.spawn(move || self.kill_and_go_on(*next, *when));
             }
         });
     }
 }
 
-const BOTH: [When; 2] = [When::AtOnce, When::AfterTheDeadline];
+const AT_THE_DEADLINE: [(When, Next); 2] = [
+    (When::AfterTheDeadline, Next::Upgrade),
+    (When::AfterTheDeadline, Next::RestoreAndResume),
+];
+const ALL: [(When, Next); 3] = [
+    (When::AtOnce, Next::RestoreAndResume),
+    AT_THE_DEADLINE[0],
+    AT_THE_DEADLINE[1],
+];
 
 #[test]
 fn while_kubelet_stops() {
-    PAUSE.go_on(&[When::AfterTheDeadline]);
+    PAUSE.go_on(&AT_THE_DEADLINE);
 }
 
 #[test]
 fn while_command_runs_and_continues() {
-    COMMAND.go_on(&BOTH);
+    COMMAND.go_on(&ALL);
 }
 
 #[test]
@@ -308,32 +314,32 @@ fn while_command_runs_with_kubelets_unit_in_etc() {
         folder: ADMINISTRATOR,
         ..COMMAND
     }
-    .go_on(&BOTH);
+    .go_on(&AT_THE_DEADLINE);
 }
 
 #[test]
 fn during_the_wait_for_the_nic() {
-    RESTORE.go_on(&BOTH);
+    RESTORE.go_on(&ALL);
 }
 
 #[test]
 fn while_the_gateways_are_probed() {
-    VERIFY.go_on(&BOTH);
+    VERIFY.go_on(&ALL);
 }
 
 #[test]
 fn during_the_wait_for_a_person() {
-    HOLD.go_on(&BOTH);
+    HOLD.go_on(&ALL);
 }
 
 #[test]
 fn while_kubelet_starts() {
-    RESUME.go_on(&BOTH);
+    RESUME.go_on(&ALL);
 }
 
 #[test]
 fn while_the_pods_are_watched() {
-    PROOF.go_on(&[When::AfterTheDeadline]);
+    PROOF.go_on(&AT_THE_DEADLINE);
 }
 
 #[test]

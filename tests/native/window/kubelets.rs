@@ -2,7 +2,6 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
-use std::time::Duration;
 
 use super::scene::{KUBELET, Scene};
 use super::units::install;
@@ -29,7 +28,7 @@ fn start(machine: &Machine, script: &str, program: &str) -> u32 {
     let script = format!("{{ {script} \"$1\" infinity >/dev/null 2>&1 & }}; echo $!");
     let pid = tool::run(machine.exec("sh").args(["-c", &script, "sh", program]));
     let pid = pid.trim().parse().expect("a pid");
-    assert!(wait_until(Duration::from_secs(10), || machine.is_alive(pid)));
+    assert!(wait_until(|| machine.is_alive(pid)));
     pid
 }
 

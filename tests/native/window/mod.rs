@@ -3,7 +3,7 @@
 mod abandoned;
 mod abandoned_cri;
 mod ansible;
-mod beside;
+pub mod beside;
 mod bus;
 mod command;
 mod command_timeout;

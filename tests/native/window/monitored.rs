@@ -2,15 +2,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use serde_json::Value;
 
 use super::scene::{Scene, hasty};
 use crate::common::background::{Background, wait_until};
 use crate::common::{Node, manifest, tool};
-
-const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A program of the packages that scripts/setup unpacks.
 fn program(name: &str) -> String {
@@ -123,9 +120,7 @@ fn the_alerts_and_the_dashboard_find_the_metrics_of_a_window_in_a_real_prometheu
     check(&scene);
 
     let monitoring = Monitoring::start(&node, &folder);
-    let is_scraped = wait_until(TIMEOUT, || {
-        !monitoring.samples("netfix_build_info").is_empty()
-    });
+    let is_scraped = wait_until(|| !monitoring.samples("netfix_build_info").is_empty());
     assert!(is_scraped, "{}", monitoring.get("targets", None));
 
     // A good node has no findings and no lost pod, and this one no device on a bus.
@@ -146,7 +141,7 @@ fn the_alerts_and_the_dashboard_find_the_metrics_of_a_window_in_a_real_prometheu
         let rules = rules["data"]["groups"][0]["rules"].as_array().cloned();
         rules.filter(|rules| rules.iter().all(|rule| rule["health"] == "ok"))
     };
-    assert!(wait_until(TIMEOUT, || is_evaluated().is_some()));
+    assert!(wait_until(|| is_evaluated().is_some()));
     let rules = is_evaluated().unwrap_or_default();
     let pending: Vec<&Value> = rules
         .iter()
@@ -161,7 +156,7 @@ fn the_alerts_and_the_dashboard_find_the_metrics_of_a_window_in_a_real_prometheu
         .iter()
         .find(|query| query.contains("by (instance, cause)"))
         .expect("a query of the causes");
-    assert!(wait_until(TIMEOUT, || !monitoring.samples(lost).is_empty()));
+    assert!(wait_until(|| !monitoring.samples(lost).is_empty()));
     let found = &monitoring.samples(lost)[0];
     assert_eq!(found["metric"]["cause"], "link-gone", "{found}");
     assert_eq!(found["value"][1], "2", "{found}");
@@ -172,7 +167,7 @@ fn the_alerts_and_the_dashboard_find_the_metrics_of_a_window_in_a_real_prometheu
             .find(|rule| rule["name"] == "NetfixPodsWithoutNetwork");
         alert.is_some_and(|alert| alert["state"] == "pending")
     };
-    assert!(wait_until(TIMEOUT, is_pending));
+    assert!(wait_until(is_pending));
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! The next command after a death: the same on every screen, and what `resume` refuses.
 
 use std::fs;
-use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use serde_json::Value;
@@ -152,7 +151,7 @@ fn after_the_deadline_has_restored_all_only_the_record_is_left() {
     let node = Node::new();
     let scene = killed(&node, "12s");
     scene.end_command();
-    let runs = wait_until(Duration::from_secs(60), || scene.runs(KUBELET));
+    let runs = wait_until(|| scene.runs(KUBELET));
     assert!(runs, "{}", scene.machine.systemd_state());
     scene.assert_networks();
     let kubelet = scene.touchable();
@@ -258,7 +257,7 @@ fn resume_starts_kubelet_over_lost_pods_with_force_or_at_the_deadline() {
             resume_refuses(&scene, &[scene.pods[0].name()]);
             scene.netfix("resume --force");
         } else {
-            let runs = wait_until(Duration::from_secs(60), || scene.runs(KUBELET));
+            let runs = wait_until(|| scene.runs(KUBELET));
             assert!(runs, "{}", scene.machine.systemd_state());
             scene.netfix("resume").exits(4);
             scene.netfix("resume --force");

@@ -1,7 +1,5 @@
 //! A NIC that does not return: kubelet starts again and netfix reports what is broken; or netfix waits for a person.
 
-use std::time::Duration;
-
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
@@ -213,7 +211,7 @@ fn a_deadline_during_the_wait_for_the_nic_is_reported() {
     let upgrade = scene.start_upgrade("--nic-wait 60s --deadline 10s -o json", &lose(&scene));
     scene.wait_for_phase("restore");
     assert!(
-        wait_until(Duration::from_secs(20), || scene.runs(KUBELET)),
+        wait_until(|| scene.runs(KUBELET)),
         "the deadline never came"
     );
     scene.load_driver();

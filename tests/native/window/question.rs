@@ -51,7 +51,7 @@ fn on_terminal(scene: &Scene<'_>, words: &str, typed: &str) -> Run {
         .collect();
     let mut command = tool::command(
         "timeout",
-        ["100", "script", "--quiet", "--return", "--command"],
+        ["600", "script", "--quiet", "--return", "--command"],
     );
     command.arg(line.join(" ")).arg("/dev/null");
     let mut child = command

@@ -15,7 +15,7 @@ pub fn reboot(scene: &Scene<'_>) {
         systemctl daemon-reload && systemctl start kubelet.service";
     tool::run(scene.machine.exec("sh").args(["-c", script, "sh"]).arg(id));
     assert!(
-        wait_until(Duration::from_secs(10), || scene.runs(KUBELET)),
+        wait_until(|| scene.runs(KUBELET)),
         "{}",
         scene.machine.systemd_state()
     );
@@ -83,11 +83,7 @@ fn reset_in_command(scene: &Scene<'_>) {
             .iter()
             .all(serde_json::Value::is_u64)
     };
-    assert!(
-        wait_until(Duration::from_secs(10), is_seen),
-        "{:?}",
-        scene.window()
-    );
+    assert!(wait_until(is_seen), "{:?}", scene.window());
     upgrade.kill();
     reboot(scene);
 }
@@ -183,7 +179,7 @@ fn status_stops_counting_once_the_deadline_has_started_kubelet() {
     let node = Node::new();
     let scene = Scene::new(&node);
     scene.netfix("pause --deadline 5s").exits(0);
-    assert!(wait_until(Duration::from_secs(20), || scene.runs(KUBELET)));
+    assert!(wait_until(|| scene.runs(KUBELET)));
     std::thread::sleep(Duration::from_secs(8));
     let status = scene.netfix("status -o json").exits(0).json();
     let paused = status["status"]["window"]["paused_for"].as_u64();

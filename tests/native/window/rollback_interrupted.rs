@@ -6,7 +6,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use super::rollback::{SOON, count, load, lose, marked, rollback};
-use super::scene::{KUBELET, LOSING, Scene, TIMEOUT, hasty, phases};
+use super::scene::{KUBELET, LOSING, Scene, hasty, phases};
 use crate::common::Node;
 use crate::common::background::wait_until;
 
@@ -88,7 +88,7 @@ fn a_deadline_that_passes_in_the_rollback_is_reported_and_the_pods_come_back() {
     let upgrade = scene.start_upgrade(&options, &lose(&scene));
     scene.wait_for_phase("rollback");
     assert!(
-        wait_until(TIMEOUT, || scene.runs(KUBELET)),
+        wait_until(|| scene.runs(KUBELET)),
         "the deadline never came"
     );
     fs::write(scene.path("go"), "").expect("a sign");
@@ -121,7 +121,7 @@ fn after_a_kill_in_the_rollback_the_next_upgrade_runs_neither_command_nor_rollba
         let window = scene.window().unwrap_or_default();
         window["rollback"]["process"].is_object()
     };
-    assert!(wait_until(TIMEOUT, is_noted), "{:?}", scene.window());
+    assert!(wait_until(is_noted), "{:?}", scene.window());
     upgrade.kill();
     let pid = scene.window().expect("a window")["rollback"]["process"]["pid"].clone();
     scene.assert_held(KUBELET);
@@ -167,7 +167,7 @@ fn after_a_kill_behind_a_useless_rollback_the_next_upgrade_does_not_repeat_it() 
         let window = scene.window().unwrap_or_default();
         phases(&window).ends_with(&["rollback", "restore"].map(str::to_owned))
     };
-    assert!(wait_until(TIMEOUT, is_over), "{:?}", scene.window());
+    assert!(wait_until(is_over), "{:?}", scene.window());
     upgrade.kill();
     let options = format!("{SOON} --rollback {useless} -o json");
     let run = scene.upgrade(&options, &lose).exits(5);

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use serde_json::Value;
@@ -17,13 +16,10 @@ use crate::common::kept::{self, json};
 use crate::common::machine::Machine;
 use crate::common::namespace::Namespace;
 use crate::common::node::PARENT_MAC;
-use crate::common::run::{BINARY, Run};
+use crate::common::run::{BINARY, LIMIT_SECONDS, Run};
 use crate::common::systemd::{ADMINISTRATOR, PACKAGES};
 use crate::common::{GATEWAY4, GATEWAY6, Node, Pod, tool};
 
-/// The time limit of every command.
-const LIMIT_SECONDS: &str = "100";
-pub const TIMEOUT: Duration = Duration::from_secs(30);
 /// The directory of netfix's files that must not be on the disk.
 pub const MEMORY: &str = "/run/netfix";
 /// The directory of masks that last until the next boot.
@@ -210,28 +206,21 @@ impl<'n> Scene<'n> {
     }
 
     pub fn wait_for_phase(&self, phase: &str) {
-        let come = wait_until(TIMEOUT, || self.phase().as_deref() == Some(phase));
+        let come = wait_until(|| self.phase().as_deref() == Some(phase));
         assert!(come, "the phase {phase} never came: {:?}", self.window());
     }
 
     /// Waits until the upgrade holds kubelet for a person, without the lock.
     pub fn wait_for_hold(&self) {
         self.wait_for_phase("hold");
-        let lock = self.node.state_dir().join("lock");
-        let is_free = || {
-            let free = tool::command("flock", ["--nonblock"])
-                .arg(&lock)
-                .arg("true")
-                .status();
-            free.expect("flock runs").success()
-        };
-        assert!(wait_until(TIMEOUT, is_free), "the lock is not released");
+        let is_free = || !kept::is_locked(&self.node.state_dir());
+        assert!(wait_until(is_free), "the lock is not released");
     }
 
     /// Waits for a file that a script creates.
     pub fn wait_for_file(&self, name: &str) {
         assert!(
-            wait_until(TIMEOUT, || self.path(name).exists()),
+            wait_until(|| self.path(name).exists()),
             "{name} never came: {:?}",
             self.window()
         );
@@ -244,7 +233,7 @@ impl<'n> Scene<'n> {
             let status = self.machine.exec("test").args(["!", "-e", &path]).status();
             status.expect("test runs").success()
         };
-        assert!(wait_until(TIMEOUT, has_ended), "process {pid} still runs");
+        assert!(wait_until(has_ended), "process {pid} still runs");
     }
 
     /// The process of COMMAND, as the open window has it; netfix writes it when COMMAND runs already.
@@ -253,7 +242,7 @@ impl<'n> Scene<'n> {
             let window = self.window()?;
             window["run"]["process"]["pid"].as_u64()
         };
-        assert!(wait_until(TIMEOUT, || pid().is_some()), "no COMMAND");
+        assert!(wait_until(|| pid().is_some()), "no COMMAND");
         u32::try_from(pid().unwrap_or_default()).expect("a pid")
     }
 
@@ -359,7 +348,7 @@ impl<'n> Scene<'n> {
 
     /// No unit, no open window, no log in memory, no half-written file.
     pub fn assert_nothing_left(&self) {
-        let ended = wait_until(Duration::from_secs(5), || self.units().is_empty());
+        let ended = wait_until(|| self.units().is_empty());
         assert!(ended, "units are left: {:?}", self.units());
         assert_eq!(self.window(), None);
         assert!(

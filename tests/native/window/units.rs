@@ -120,11 +120,7 @@ fn a_unit_with_restart_always_stays_paused_and_is_resumed() {
     let pid = scene.machine.unit(KUBELET, "MainPID");
     tool::run(scene.machine.exec("kill").args(["-KILL", &pid]));
     let again = || scene.runs(KUBELET) && scene.machine.unit(KUBELET, "MainPID") != pid;
-    assert!(
-        wait_until(Duration::from_secs(10), again),
-        "{}",
-        scene.machine.systemd_state()
-    );
+    assert!(wait_until(again), "{}", scene.machine.systemd_state());
     scene.assert_nothing_left();
 }
 
@@ -142,7 +138,7 @@ fn a_crash_looping_unit_is_paused_and_resumed() {
             .unwrap_or_default()
     };
     assert!(
-        wait_until(Duration::from_secs(10), || restarts() > 1),
+        wait_until(|| restarts() > 1),
         "{}",
         scene.machine.systemd_state()
     );
@@ -162,7 +158,7 @@ fn a_crash_looping_unit_is_paused_and_resumed() {
     scene.netfix("resume").exits(0);
     let before = restarts();
     assert!(
-        wait_until(Duration::from_secs(10), || restarts() > before),
+        wait_until(|| restarts() > before),
         "{}",
         scene.machine.systemd_state()
     );
@@ -212,10 +208,9 @@ fn processes_that_a_unit_leaves_running_survive_pause_and_resume() {
             .machine
             .systemctl("start k3s.service")
             .expect("a start");
-        assert!(wait_until(Duration::from_secs(10), || fs::read_to_string(
-            &child
-        )
-        .is_ok_and(|pid| !pid.is_empty())));
+        assert!(wait_until(
+            || fs::read_to_string(&child).is_ok_and(|pid| !pid.is_empty())
+        ));
         let pid: u32 = fs::read_to_string(&child)
             .expect("a pid")
             .trim()

@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
+use crate::common::background::pause_after;
+use crate::common::capture::has_its_state;
 use crate::common::namespace::Namespace;
 use crate::common::{Node, Pod, diff, qdiscs};
 
@@ -40,11 +42,13 @@ impl Witness {
         let mut last = read();
         loop {
             std::thread::sleep(Duration::from_millis(50));
+            let begin = Instant::now();
             let next = read();
             if (next == last && !next.is_unsettled()) || Instant::now() > deadline {
                 return next;
             }
             last = next;
+            pause_after(begin);
         }
     }
 
@@ -88,7 +92,7 @@ impl Witness {
             let addresses = || list(&self.0["addresses"][name]);
             // A bond below it notices carrier late.
             let waits = name == "eth0" && link["proto_down"].is_null() && has(link, "NO-CARRIER");
-            let lags = waits || (is_up && name != "lo" && link["operstate"] != "UP");
+            let lags = waits || (is_up && name != "lo" && !has_its_state(link));
             lags || addresses().any(|it| it["tentative"] == true)
                 || (is_up && addresses().any(|it| self.lacks_its_route(it)))
                 || (is_up && self.lacks_a_group(name))
@@ -126,6 +130,7 @@ impl Witness {
         let deadline = Instant::now() + SETTLE;
         let mut before = self.clone();
         loop {
+            let begin = Instant::now();
             let mut after = again();
             if is_aged {
                 ordinary::limits(&mut before.0);
@@ -135,7 +140,7 @@ impl Witness {
             if lines.is_empty() || Instant::now() > deadline {
                 return lines;
             }
-            std::thread::sleep(Duration::from_millis(200));
+            pause_after(begin);
         }
     }
 }
