@@ -275,7 +275,7 @@ pub fn rules(socket: &mut Socket, unsupported: &mut Vec<String>) -> Result<Vec<R
 
 pub(super) fn rules_in(dump: Dump, unsupported: &mut Vec<String>) -> Vec<Rule> {
     parsed(dump, "rule", unsupported, |object| match object {
-        RouteNetlinkMessage::NewRule(message) => rule::parse(message),
+        RouteNetlinkMessage::NewRule(message) => rule::parse(&message),
         _ => Ok(None),
     })
 }

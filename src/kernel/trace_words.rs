@@ -36,9 +36,7 @@ pub(super) fn content(message: &RouteNetlinkMessage) -> String {
         Message::GetRoute(message) if !message.attributes.is_empty() => {
             object_words(route::parse(message, if_name))
         }
-        Message::NewRule(message) | Message::DelRule(message) => {
-            object_words(rule::parse(message.clone()))
-        }
+        Message::NewRule(message) | Message::DelRule(message) => object_words(rule::parse(message)),
         Message::NewNsId(message) | Message::GetNsId(message) => {
             format!("{:?}", message.attributes)
         }

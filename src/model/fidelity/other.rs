@@ -1,4 +1,4 @@
-//! Addresses, nexthop objects, rules and neighbours.
+//! Addresses, nexthop objects and neighbours.
 
 use super::attribute::Treatment::{Named, NotRead, Restored, SentBack, State, Used};
 use super::attribute::{AttributeTable, row};
@@ -64,39 +64,6 @@ pub const RESILIENT: AttributeTable = AttributeTable {
             "fidelity/nexthops",
         ),
         row(4, "NHA_RES_GROUP_UNBALANCED_TIME", State, ""),
-    ],
-};
-
-/// `FRA_*`.
-pub const RULE: AttributeTable = AttributeTable {
-    title: "Rules",
-    source: "`FRA_*` of `RTM_NEWRULE` (`linux/fib_rules.h`). Attributes that are not listed are stored as bytes and sent back",
-    rows: &[
-        row(1, "FRA_DST", Restored, "fidelity/rules"),
-        row(2, "FRA_SRC", Restored, "fidelity/rules"),
-        row(3, "FRA_IIFNAME", Restored, "fidelity/rules, bytes"),
-        row(4, "FRA_GOTO", Restored, "fidelity/rules"),
-        row(6, "FRA_PRIORITY", Restored, "fidelity/rules"),
-        row(10, "FRA_FWMARK", Restored, "fidelity/rules"),
-        row(11, "FRA_FLOW", Restored, "fidelity/rules"),
-        row(12, "FRA_TUN_ID", Restored, "fidelity/rules"),
-        row(13, "FRA_SUPPRESS_IFGROUP", Restored, "fidelity/rules"),
-        row(14, "FRA_SUPPRESS_PREFIXLEN", Restored, "fidelity/rules"),
-        row(15, "FRA_TABLE", Restored, "fidelity/rules"),
-        row(16, "FRA_FWMASK", Restored, "fidelity/rules"),
-        row(17, "FRA_OIFNAME", Restored, "fidelity/rules, bytes"),
-        row(19, "FRA_L3MDEV", Restored, "fidelity/rules"),
-        row(20, "FRA_UID_RANGE", Restored, "fidelity/rules"),
-        row(21, "FRA_PROTOCOL", Restored, "fidelity/rules"),
-        row(22, "FRA_IP_PROTO", Restored, "fidelity/rules"),
-        row(23, "FRA_SPORT_RANGE", Restored, "fidelity/rules"),
-        row(24, "FRA_DPORT_RANGE", Restored, "fidelity/rules"),
-        row(25, "FRA_DSCP", SentBack, "fidelity/rules").since("6.13"),
-        row(26, "FRA_FLOWLABEL", SentBack, "fidelity/rules").since("6.14"),
-        row(27, "FRA_FLOWLABEL_MASK", SentBack, "fidelity/rules").since("6.14"),
-        row(28, "FRA_SPORT_MASK", SentBack, "fidelity/rules").since("6.15"),
-        row(29, "FRA_DPORT_MASK", SentBack, "fidelity/rules").since("6.15"),
-        row(30, "FRA_DSCP_MASK", SentBack, "fidelity/rules").since("6.15"),
     ],
 };
 
