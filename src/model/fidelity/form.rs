@@ -3,8 +3,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use crate::model::Bytes;
 use crate::model::net::raw::RawAttribute;
+use crate::model::{Bytes, Mac};
 
 /// How an attribute holds a value.
 pub(crate) struct ValueForm<T> {
@@ -80,6 +80,12 @@ pub(crate) const IP: ValueForm<IpAddr> = ValueForm {
         IpAddr::V4(ip) => Some(ip.octets().to_vec()),
         IpAddr::V6(ip) => Some(ip.octets().to_vec()),
     },
+};
+
+/// The hardware address of Ethernet.
+pub(crate) const MAC: ValueForm<Mac> = ValueForm {
+    read: Mac::from_slice,
+    write: |mac| Some(mac.0.to_vec()),
 };
 
 /// An address whose prefix length is in the header of the message.

@@ -1,6 +1,6 @@
-//! Addresses, nexthop objects and neighbours.
+//! Addresses and nexthop objects.
 
-use super::attribute::Treatment::{Named, NotRead, Restored, SentBack, State, Used};
+use super::attribute::Treatment::{Named, NotRead, Restored, SentBack, State};
 use super::attribute::{AttributeTable, row};
 
 /// `IFA_*`.
@@ -64,21 +64,6 @@ pub const RESILIENT: AttributeTable = AttributeTable {
             "fidelity/nexthops",
         ),
         row(4, "NHA_RES_GROUP_UNBALANCED_TIME", State, ""),
-    ],
-};
-
-/// `NDA_*`.
-pub const NEIGHBOUR: AttributeTable = AttributeTable {
-    title: "Neighbours",
-    source: "`NDA_*` of `RTM_NEWNEIGH` (`linux/neighbour.h`). Entries that the kernel learnt are not stored",
-    rows: &[
-        row(1, "NDA_DST", Restored, "addresses"),
-        row(2, "NDA_LLADDR", Restored, "addresses"),
-        row(3, "NDA_CACHEINFO", State, ""),
-        row(4, "NDA_PROBES", State, ""),
-        row(8, "NDA_IFINDEX", Used, ""),
-        row(12, "NDA_PROTOCOL", Restored, "fidelity/half_lost").since("5.0"),
-        row(15, "NDA_FLAGS_EXT", Restored, "fidelity/half_lost").since("5.16"),
     ],
 };
 
