@@ -1,4 +1,4 @@
-//! Addresses and nexthop objects.
+//! Addresses and resilient groups of nexthops.
 
 use super::attribute::Treatment::{Named, NotRead, Restored, SentBack, State};
 use super::attribute::{AttributeTable, row};
@@ -19,34 +19,6 @@ pub const ADDRESS: AttributeTable = AttributeTable {
         row(9, "IFA_RT_PRIORITY", Restored, "addresses").since("4.18"),
         row(10, "IFA_TARGET_NETNSID", State, ""),
         row(11, "IFA_PROTO", Restored, "fidelity/addresses").since("5.18"),
-    ],
-};
-
-/// `NHA_*`.
-pub const NEXTHOP: AttributeTable = AttributeTable {
-    title: "Nexthop objects",
-    source: "`NHA_*` of `RTM_NEWNEXTHOP` (`linux/nexthop.h`, Linux 5.3)",
-    rows: &[
-        row(1, "NHA_ID", Restored, "fidelity/nexthops"),
-        row(2, "NHA_GROUP", Restored, "fidelity/nexthops"),
-        row(3, "NHA_GROUP_TYPE", SentBack, "fidelity/nexthops"),
-        row(4, "NHA_BLACKHOLE", SentBack, "fidelity/nexthops"),
-        row(5, "NHA_OIF", Restored, "fidelity/nexthops"),
-        row(6, "NHA_GATEWAY", Restored, "fidelity/nexthops"),
-        row(7, "NHA_ENCAP_TYPE", SentBack, "fidelity/nexthops"),
-        row(8, "NHA_ENCAP", SentBack, "fidelity/nexthops"),
-        row(11, "NHA_FDB", SentBack, "fidelity/nexthops").since("5.8"),
-        row(12, "NHA_RES_GROUP", SentBack, "fidelity/nexthops").since("5.13"),
-        row(14, "NHA_OP_FLAGS", State, "").since("6.9"),
-        row(15, "NHA_GROUP_STATS", State, "").since("6.9"),
-        row(
-            16,
-            "NHA_HW_STATS_ENABLE",
-            NotRead("counting in hardware costs no packet"),
-            "",
-        )
-        .since("6.9"),
-        row(17, "NHA_HW_STATS_USED", State, "").since("6.9"),
     ],
 };
 
