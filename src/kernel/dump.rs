@@ -191,7 +191,7 @@ pub(super) fn addresses_in(
             return Ok(None);
         };
         let link = links.get(&message.header.index);
-        Ok(link.and_then(|link| Some((address::parse(message, &link.name)?, link))))
+        Ok(link.and_then(|link| Some((address::parse(&message, &link.name)?, link))))
     });
     let reports =
         address::reports_origin() || read.iter().any(|(address, _)| address.protocol.is_some());

@@ -82,6 +82,12 @@ pub(crate) const IP: ValueForm<IpAddr> = ValueForm {
     },
 };
 
+/// An IPv4 address.
+pub(crate) const IPV4: ValueForm<Ipv4Addr> = ValueForm {
+    read: |value| <[u8; 4]>::try_from(value).ok().map(Ipv4Addr::from),
+    write: |ip| Some(ip.octets().to_vec()),
+};
+
 /// The hardware address of Ethernet.
 pub(crate) const MAC: ValueForm<Mac> = ValueForm {
     read: Mac::from_slice,

@@ -1,26 +1,7 @@
-//! Addresses and resilient groups of nexthops.
+//! Resilient groups of nexthops, and traffic control.
 
 use super::attribute::Treatment::{Named, NotRead, Restored, SentBack, State};
 use super::attribute::{AttributeTable, row};
-
-/// `IFA_*`.
-pub const ADDRESS: AttributeTable = AttributeTable {
-    title: "Addresses",
-    source: "`IFA_*` of `RTM_NEWADDR` (`linux/if_addr.h`)",
-    rows: &[
-        row(1, "IFA_ADDRESS", Restored, "addresses"),
-        row(2, "IFA_LOCAL", Restored, "addresses"),
-        row(3, "IFA_LABEL", Restored, "addresses, bytes"),
-        row(4, "IFA_BROADCAST", Restored, "addresses"),
-        row(5, "IFA_ANYCAST", State, ""),
-        row(6, "IFA_CACHEINFO", Restored, "addresses"),
-        row(7, "IFA_MULTICAST", State, ""),
-        row(8, "IFA_FLAGS", Restored, "addresses, fidelity/addresses"),
-        row(9, "IFA_RT_PRIORITY", Restored, "addresses").since("4.18"),
-        row(10, "IFA_TARGET_NETNSID", State, ""),
-        row(11, "IFA_PROTO", Restored, "fidelity/addresses").since("5.18"),
-    ],
-};
 
 /// `NHA_RES_GROUP_*`.
 pub const RESILIENT: AttributeTable = AttributeTable {
