@@ -1,13 +1,15 @@
 //! Adding, changing and deleting routes.
 
-use netlink_packet_core::{NLA_F_NESTED, NLM_F_APPEND, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
+use netlink_packet_core::{
+    DefaultNla, NLA_F_NESTED, NLM_F_APPEND, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE,
+};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::route::{
     RouteAttribute, RouteFlags, RouteHeader, RouteMessage, RouteMetric, RouteNextHop,
     RouteNextHopFlags, RoutePreference, RouteVia,
 };
 
-use super::{Family, metric};
+use super::Family;
 use crate::kernel::codec::text;
 use crate::kernel::{Errno, Request};
 use crate::model::net::raw::RawAttribute;
@@ -112,7 +114,8 @@ fn build<A: Family>(
     attributes.extend(expires.map(|Remaining(seconds)| RouteAttribute::Expires(seconds)));
     let metrics: Vec<_> = metrics
         .iter()
-        .map(|(key, value)| metric(*key, *value))
+        .map(|(key, value)| DefaultNla::new(*key as u16, value.to_ne_bytes().to_vec()))
+        .map(RouteMetric::Other)
         .chain(congctl.clone().map(RouteMetric::CcAlgo))
         .collect();
     attributes.extend((!metrics.is_empty()).then_some(RouteAttribute::Metrics(metrics)));
