@@ -131,13 +131,14 @@ pub(crate) const REALMS: ValueForm<(u16, u16)> = ValueForm {
 };
 
 /// A struct of which some fields are attributes, and the table of all attributes of its kind: those of the fields, then `others`.
+/// A field with `?` may have no value, and is then in no file.
 macro_rules! attributes {
     (
         $(#[$about:meta])*
         pub struct $name:ident {
             $(
                 $(#[$meta:meta])*
-                pub $field:ident: $type:ty $(= $form:expr, $row:expr)?;
+                pub $field:ident $(?: $optional:ty)? $(: $type:ty)? $(= $form:expr, $row:expr)?;
             )*
         }
         $(#[$about_table:meta])*
@@ -146,7 +147,11 @@ macro_rules! attributes {
     ) => {
         $(#[$about])*
         pub struct $name {
-            $($(#[$meta])* pub $field: $type,)*
+            $(
+                $(#[$meta])*
+                $(#[serde(default, skip_serializing_if = "Option::is_none")] pub $field: Option<$optional>,)?
+                $(pub $field: $type,)?
+            )*
         }
 
         $(#[$about_table])*

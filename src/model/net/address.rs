@@ -65,33 +65,25 @@ attributes! {
         /// Prefix length in bits.
         pub prefix_len: u8;
         /// The peer of a point-to-point address.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub peer: Option<IpAddr> = IP, row(1, "IFA_ADDRESS", Restored, "addresses");
+        pub peer?: IpAddr = IP, row(1, "IFA_ADDRESS", Restored, "addresses");
         /// IPv4 broadcast address.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub broadcast: Option<Ipv4Addr> = IPV4, row(4, "IFA_BROADCAST", Restored, "addresses");
+        pub broadcast?: Ipv4Addr = IPV4, row(4, "IFA_BROADCAST", Restored, "addresses");
         /// Scope (`RT_SCOPE_*`): 0 global, 253 link, 254 host.
         pub scope: u8;
         /// `IFA_F_*` bits.
         pub flags: u32 = U32, row(8, "IFA_FLAGS", Restored, "addresses, fidelity/addresses");
         /// IPv4 label, where it is not the interface's name.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub label: Option<Bytes> = TEXT, row(3, "IFA_LABEL", Restored, "addresses, bytes");
+        pub label?: Bytes = TEXT, row(3, "IFA_LABEL", Restored, "addresses, bytes");
         /// Valid lifetime in seconds; `None`: forever.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub valid_lft: Option<u32>;
+        pub valid_lft?: u32;
         /// Preferred lifetime in seconds; `None`: forever.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub preferred_lft: Option<u32>;
+        pub preferred_lft?: u32;
         /// How much of both lifetimes had passed since they were last set, in seconds; `None`: nothing, or unknown.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub lft_elapsed: Option<u32>;
+        pub lft_elapsed?: u32;
         /// Metric of the connected route (`IFA_RT_PRIORITY`).
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub metric: Option<u32> = U32, row(9, "IFA_RT_PRIORITY", Restored, "addresses").since("4.18");
+        pub metric?: u32 = U32, row(9, "IFA_RT_PRIORITY", Restored, "addresses").since("4.18");
         /// Its origin (`IFA_PROTO`, Linux 5.18).
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub protocol: Option<u8> = U8, row(11, "IFA_PROTO", Restored, "fidelity/addresses").since("5.18");
+        pub protocol?: u8 = U8, row(11, "IFA_PROTO", Restored, "fidelity/addresses").since("5.18");
         /// Its origin, as far as a restore is concerned.
         pub maker: Maker;
         /// Its connected route was deleted, or moved to another table.

@@ -43,8 +43,7 @@ attributes! {
         #[serde(default, skip_serializing_if = "is_false")]
         pub managed: bool = MANAGED, row(15, "NDA_FLAGS_EXT", Restored, "fidelity/half_lost").since("5.16");
         /// Its origin (`NDA_PROTOCOL`, an `RTPROT_*`).
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub protocol: Option<u8> = U8, row(12, "NDA_PROTOCOL", Restored, "fidelity/half_lost").since("5.0");
+        pub protocol?: u8 = U8, row(12, "NDA_PROTOCOL", Restored, "fidelity/half_lost").since("5.0");
     }
 
     /// `NDA_*`.

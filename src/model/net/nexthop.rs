@@ -30,11 +30,9 @@ attributes! {
         /// Its origin (`RTPROT_*`).
         pub protocol: u8;
         /// Outgoing interface.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub dev: Option<IfName>;
+        pub dev?: IfName;
         /// Gateway.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub gateway: Option<IpAddr> = IP, row(6, "NHA_GATEWAY", Restored, "fidelity/nexthops");
+        pub gateway?: IpAddr = IP, row(6, "NHA_GATEWAY", Restored, "fidelity/nexthops");
         /// The gateway is on-link even without a route to it.
         #[serde(default)]
         pub onlink: bool;

@@ -8,9 +8,7 @@ use crate::model::fidelity::attribute::{AttributeTable, row};
 macro_rules! metrics {
     ($($metric:ident = $number:literal $kernel:literal),+ $(,)?) => {
         /// A route metric (`RTAX_*`, linux/rtnetlink.h), a number; its number among them is its value here.
-        #[derive(
-            Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-        )]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
         #[allow(missing_docs)] // each is documented in ip-route(8)
         #[repr(u8)]
