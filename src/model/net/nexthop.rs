@@ -16,7 +16,9 @@ use crate::model::text::join;
 /// `struct nexthop_grp` for each hop: the id, the weight minus one, and since Linux 6.12 its upper byte.
 const GROUP: ValueForm<Vec<Member>> = ValueForm {
     read: |value| Some(value.chunks_exact(8).filter_map(Member::read).collect()),
-    write: |group| (!group.is_empty()).then(|| group.iter().flat_map(Member::bytes).collect()),
+    write: |group| {
+        (!group.is_empty()).then(|| group.iter().copied().flat_map(Member::bytes).collect())
+    },
 };
 
 attributes! {
@@ -83,7 +85,7 @@ impl Member {
         })
     }
 
-    fn bytes(&self) -> [u8; 8] {
+    fn bytes(self) -> [u8; 8] {
         let [a, b, c, d] = self.id.to_ne_bytes();
         let weight = u16::try_from(self.weight.saturating_sub(1)).unwrap_or(u16::MAX);
         let [low, high] = weight.to_le_bytes();
