@@ -191,7 +191,7 @@ pub(super) fn addresses_in(
             return Ok(None);
         };
         let link = links.get(&message.header.index);
-        Ok(link.and_then(|link| Some((address::parse(message, &link.name)?, link))))
+        Ok(link.and_then(|link| Some((address::parse(&message, &link.name)?, link))))
     });
     let reports =
         address::reports_origin() || read.iter().any(|(address, _)| address.protocol.is_some());
@@ -275,7 +275,7 @@ pub fn rules(socket: &mut Socket, unsupported: &mut Vec<String>) -> Result<Vec<R
 
 pub(super) fn rules_in(dump: Dump, unsupported: &mut Vec<String>) -> Vec<Rule> {
     parsed(dump, "rule", unsupported, |object| match object {
-        RouteNetlinkMessage::NewRule(message) => rule::parse(message),
+        RouteNetlinkMessage::NewRule(message) => rule::parse(&message),
         _ => Ok(None),
     })
 }

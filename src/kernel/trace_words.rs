@@ -24,7 +24,7 @@ pub(super) fn content(message: &RouteNetlinkMessage) -> String {
         | Message::DelLinkProp(link) => link_words(link),
         Message::NewAddress(message) | Message::DelAddress(message) => {
             if_name(message.header.index)
-                .and_then(|dev| address::parse(message.clone(), &dev))
+                .and_then(|dev| address::parse(message, &dev))
                 .map_or_else(String::new, |address| address.to_string())
         }
         Message::NewNeighbour(message)
@@ -36,9 +36,7 @@ pub(super) fn content(message: &RouteNetlinkMessage) -> String {
         Message::GetRoute(message) if !message.attributes.is_empty() => {
             object_words(route::parse(message, if_name))
         }
-        Message::NewRule(message) | Message::DelRule(message) => {
-            object_words(rule::parse(message.clone()))
-        }
+        Message::NewRule(message) | Message::DelRule(message) => object_words(rule::parse(message)),
         Message::NewNsId(message) | Message::GetNsId(message) => {
             format!("{:?}", message.attributes)
         }

@@ -88,8 +88,9 @@ impl Modules {
             .find_map(|count| Some((count, self.0.get(&whole[..count])?)))?;
         let handed_on = whole.get(at).and_then(|name| paths.handed_on.get(name));
         match handed_on {
-            Some(path) => self.target(path, &whole[..at]),
-            None => Some(file),
+            // A name alone is a macro of this file.
+            Some(path) if path.len() > 1 => self.target(path, &whole[..at]),
+            _ => Some(file),
         }
     }
 

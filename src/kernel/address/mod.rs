@@ -5,14 +5,14 @@ pub mod neighbour;
 pub mod neighbour_probe;
 
 use std::fs;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::LazyLock;
 use std::time::Duration;
 
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::address::{
-    AddressAttribute, AddressFlags, AddressHeaderFlags, AddressMessage, CacheInfo,
+    AddressAttribute, AddressHeaderFlags, AddressMessage, CacheInfo,
 };
 
 use crate::clock;
@@ -25,42 +25,31 @@ use crate::model::{Address, Bytes, IfName};
 const FOREVER: u32 = u32::MAX;
 
 /// Reads one address of a dump; `None` for families other than IP. Its `Maker` is to be found out.
-pub(crate) fn parse(message: AddressMessage, dev: &IfName) -> Option<Address> {
-    let header = message.header;
-    let mut flags = u32::from(header.flags.bits());
-    let (mut local, mut other) = (None, None);
-    let mut address = Address::plain(dev.clone(), IpAddr::from([0, 0, 0, 0]), header.prefix_len);
-    address.scope = header.scope.into();
-    for attribute in message.attributes {
-        match attribute {
-            AddressAttribute::Local(ip) => local = Some(ip),
-            AddressAttribute::Address(ip) => other = Some(ip),
-            AddressAttribute::Broadcast(ip) => address.broadcast = Some(ip),
-            AddressAttribute::Other(raw) => {
-                if let Some(label) = text::read_label(&raw) {
-                    let differs = label.as_slice() != dev.as_bytes();
-                    address.label = differs.then_some(label);
-                }
+pub(crate) fn parse(message: &AddressMessage, dev: &IfName) -> Option<Address> {
+    const UNSET: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+    let mut address = Address::plain(dev.clone(), UNSET, message.header.prefix_len);
+    address.scope = message.header.scope.into();
+    address.flags = message.header.flags.bits().into();
+    for attribute in &message.attributes {
+        let raw = text::stored(attribute);
+        address.read(raw.number, &raw.value);
+        if let AddressAttribute::CacheInfo(info) = attribute {
+            address.valid_lft = Some(info.ifa_valid).filter(|s| *s != FOREVER);
+            address.preferred_lft = Some(info.ifa_preferred).filter(|s| *s != FOREVER);
+            if address.valid_lft.is_some() || address.preferred_lft.is_some() {
+                address.lft_elapsed = elapsed(clock::running(), info.tstamp);
             }
-            AddressAttribute::Flags(all) => flags = all.bits(),
-            AddressAttribute::RoutePriority(metric) => {
-                address.metric = Some(metric).filter(|m| *m != 0);
-            }
-            AddressAttribute::Protocol(protocol) => address.protocol = Some(protocol.into()),
-            AddressAttribute::CacheInfo(info) => {
-                address.valid_lft = Some(info.ifa_valid).filter(|s| *s != FOREVER);
-                address.preferred_lft = Some(info.ifa_preferred).filter(|s| *s != FOREVER);
-                if address.valid_lft.is_some() || address.preferred_lft.is_some() {
-                    address.lft_elapsed = elapsed(clock::running(), info.tstamp);
-                }
-            }
-            _ => {}
         }
     }
     // IPv6 sends IFA_LOCAL only with a peer; IPv4 always sends both, which differ only with a peer.
-    address.local = local.or(other)?;
-    address.peer = other.filter(|ip| *ip != address.local);
-    address.flags = flags;
+    if address.local == UNSET {
+        address.local = address.peer?;
+    }
+    address.peer = address.peer.filter(|ip| *ip != address.local);
+    address.label = address
+        .label
+        .filter(|label| label.as_slice() != dev.as_bytes());
+    address.metric = address.metric.filter(|metric| *metric != 0);
     Some(address)
 }
 
@@ -124,50 +113,30 @@ fn put(index: u32, address: &Address, request_flags: u16) -> Request {
 }
 
 fn message(index: u32, address: &Address) -> AddressMessage {
-    let Address {
-        dev,
-        local,
-        prefix_len,
-        peer,
-        broadcast,
-        scope,
-        flags,
-        label,
-        valid_lft,
-        preferred_lft,
-        lft_elapsed: _,
-        metric,
-        protocol,
-        maker: _,
-        without_route: _,
-        without_local: _,
-    } = address;
+    let dev = || Bytes::from(address.dev.as_bytes().to_vec());
+    let label = address.label.clone().unwrap_or_else(dev);
+    let sent = Address {
+        peer: address.peer.or(Some(address.local)),
+        flags: address.flags & REQUESTED_FLAGS,
+        label: Some(label).filter(|_| address.local.is_ipv4()),
+        ..address.clone()
+    };
     let mut message = AddressMessage::default();
-    message.header.family = (*local).into();
-    message.header.prefix_len = *prefix_len;
-    message.header.scope = (*scope).into();
+    message.header.family = sent.local.into();
+    message.header.prefix_len = sent.prefix_len;
+    message.header.scope = sent.scope.into();
     message.header.index = index;
-    let flags = flags & REQUESTED_FLAGS;
-    message.header.flags = AddressHeaderFlags::from_bits_retain(flags.to_le_bytes()[0]);
-    let mut attributes = vec![
-        AddressAttribute::Local(*local),
-        AddressAttribute::Address(peer.unwrap_or(*local)),
-        AddressAttribute::Flags(AddressFlags::from_bits_retain(flags)),
-    ];
-    attributes.extend(broadcast.map(AddressAttribute::Broadcast));
-    if local.is_ipv4() {
-        let label = label.as_ref().map_or(dev.as_bytes(), Bytes::as_slice);
-        attributes.push(AddressAttribute::Other(text::label(label)));
-    }
-    attributes.extend(metric.map(AddressAttribute::RoutePriority));
-    attributes.extend(protocol.map(|protocol| AddressAttribute::Protocol(protocol.into())));
-    if valid_lft.is_some() || preferred_lft.is_some() {
+    message.header.flags = AddressHeaderFlags::from_bits_retain(sent.flags.to_le_bytes()[0]);
+    let attributes = sent.attributes();
+    message.attributes = attributes
+        .map(|raw| AddressAttribute::Other(text::restored(&raw, 0)))
+        .collect();
+    if sent.valid_lft.is_some() || sent.preferred_lft.is_some() {
         let mut info = CacheInfo::default();
-        info.ifa_valid = valid_lft.unwrap_or(FOREVER);
-        info.ifa_preferred = preferred_lft.unwrap_or(FOREVER);
-        attributes.push(AddressAttribute::CacheInfo(info));
+        info.ifa_valid = sent.valid_lft.unwrap_or(FOREVER);
+        info.ifa_preferred = sent.preferred_lft.unwrap_or(FOREVER);
+        message.attributes.push(AddressAttribute::CacheInfo(info));
     }
-    message.attributes = attributes;
     message
 }
 

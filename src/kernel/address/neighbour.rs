@@ -2,16 +2,20 @@
 
 use std::net::IpAddr;
 
-use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
-use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, Nla};
 use netlink_packet_route::neighbour::{
-    NeighbourAddress, NeighbourAttribute, NeighbourExtFlags, NeighbourFlags, NeighbourMessage,
-    NeighbourState,
+    NeighbourAttribute, NeighbourFlags, NeighbourMessage, NeighbourState,
 };
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
 use crate::kernel::Request;
+use crate::kernel::codec::text;
+use crate::model::fidelity::form::{IP, MAC, ValueForm};
 use crate::model::{IfName, Mac, Neighbour};
 
+/// `NDA_DST` and `NDA_LLADDR` (`linux/neighbour.h`).
+const DST: u16 = 1;
+const LLADDR: u16 = 2;
 /// `NUD_NOARP` and `NUD_PERMANENT` (`linux/neighbour.h`).
 const NOARP: u16 = 0x40;
 const PERMANENT: u16 = 0x80;
@@ -37,57 +41,48 @@ pub(crate) fn parse(
     mac: Option<Mac>,
 ) -> Option<Neighbour> {
     let (state, flags) = (message.header.state, message.header.flags);
-    let (dst, lladdr) = (destination(message)?, lladdr(message));
-    let proxy = flags.contains(NeighbourFlags::Proxy);
-    let managed = message.attributes.iter().any(is_managed);
-    if !is_added(state.into(), proxy || managed, dst, lladdr, mac) {
+    let mut neighbour = Neighbour {
+        proxy: flags.contains(NeighbourFlags::Proxy),
+        router: flags.contains(NeighbourFlags::Router),
+        noarp: state == NeighbourState::Noarp,
+        extern_learn: flags.contains(NeighbourFlags::ExtLearned),
+        ..Neighbour::plain(dev.clone(), destination(message)?)
+    };
+    for attribute in &message.attributes {
+        let raw = text::stored(attribute);
+        neighbour.read(raw.number, &raw.value);
+    }
+    let Neighbour {
+        dst,
+        lladdr,
+        proxy,
+        managed,
+        ..
+    } = neighbour;
+    let is_marked = proxy || managed;
+    if !is_added(state.into(), is_marked, dst, lladdr, mac) {
         return None;
     }
-    Some(Neighbour {
-        dev: dev.clone(),
-        dst,
-        lladdr: lladdr.filter(|_| !managed),
-        proxy,
-        router: flags.contains(NeighbourFlags::Router),
-        noarp: !proxy && !managed && state == NeighbourState::Noarp,
-        extern_learn: flags.contains(NeighbourFlags::ExtLearned),
-        managed,
-        protocol: protocol(message),
-    })
+    neighbour.noarp &= !is_marked;
+    neighbour.lladdr = lladdr.filter(|_| !managed);
+    neighbour.protocol = neighbour.protocol.filter(|protocol| *protocol != 0);
+    Some(neighbour)
 }
 
-fn is_managed(attribute: &NeighbourAttribute) -> bool {
-    matches!(attribute, NeighbourAttribute::ExtFlags(flags) if flags.contains(NeighbourExtFlags::Managed))
-}
-
-fn protocol(message: &NeighbourMessage) -> Option<u8> {
-    message.attributes.iter().find_map(|attribute| {
-        let NeighbourAttribute::Protocol(protocol) = attribute else {
-            return None;
-        };
-        Some((*protocol).into()).filter(|protocol| *protocol != 0)
-    })
+/// The value of an attribute in a message about any entry.
+fn value<T>(message: &NeighbourMessage, number: u16, form: &ValueForm<T>) -> Option<T> {
+    let mut all = message.attributes.iter();
+    let attribute = all.find(|attribute| attribute.kind() == number)?;
+    (form.read)(&text::stored(attribute).value)
 }
 
 pub(crate) fn destination(message: &NeighbourMessage) -> Option<IpAddr> {
-    message
-        .attributes
-        .iter()
-        .find_map(|attribute| match attribute {
-            NeighbourAttribute::Destination(NeighbourAddress::Inet(ip)) => Some(IpAddr::V4(*ip)),
-            NeighbourAttribute::Destination(NeighbourAddress::Inet6(ip)) => Some(IpAddr::V6(*ip)),
-            _ => None,
-        })
+    // Of a forwarding entry, it has another family than the message.
+    value(message, DST, &IP).filter(|ip| AddressFamily::from(*ip) == message.header.family)
 }
 
 pub(crate) fn lladdr(message: &NeighbourMessage) -> Option<Mac> {
-    message
-        .attributes
-        .iter()
-        .find_map(|attribute| match attribute {
-            NeighbourAttribute::LinkLayerAddress(bytes) => Mac::from_slice(bytes),
-            _ => None,
-        })
+    value(message, LLADDR, &MAC)
 }
 
 /// A message about the entry of this neighbour.
@@ -101,37 +96,25 @@ pub(super) fn entry(index: u32, dst: IpAddr) -> NeighbourMessage {
 
 /// `ip neighbour add … nud permanent` or `proxy`; replaces an entry that the kernel has learnt.
 pub fn put(index: u32, neighbour: &Neighbour) -> Request {
-    let Neighbour {
-        dev: _,
-        dst,
-        lladdr,
-        proxy,
-        router,
-        noarp,
-        extern_learn,
-        managed,
-        protocol,
-    } = neighbour;
-    let mut message = entry(index, *dst);
+    let mut message = entry(index, neighbour.dst);
     // A proxy entry that is not permanent goes with the carrier of its link (`pneigh_entry.permanent` in Linux 6.18).
-    message.header.state = match () {
-        () if *managed => NeighbourState::None,
-        () if *noarp => NeighbourState::Noarp,
-        () => NeighbourState::Permanent,
+    message.header.state = match neighbour {
+        Neighbour { managed: true, .. } => NeighbourState::None,
+        Neighbour { noarp: true, .. } => NeighbourState::Noarp,
+        _ => NeighbourState::Permanent,
     };
     for (flag, is_set) in [
-        (NeighbourFlags::Proxy, *proxy),
-        (NeighbourFlags::Router, *router),
-        (NeighbourFlags::ExtLearned, *extern_learn),
+        (NeighbourFlags::Proxy, neighbour.proxy),
+        (NeighbourFlags::Router, neighbour.router),
+        (NeighbourFlags::ExtLearned, neighbour.extern_learn),
     ] {
         message.header.flags.set(flag, is_set);
     }
-    let lladdr = lladdr.map(|mac| NeighbourAttribute::LinkLayerAddress(mac.0.to_vec()));
-    let managed = managed.then_some(NeighbourAttribute::ExtFlags(NeighbourExtFlags::Managed));
-    let protocol = protocol.map(|protocol| NeighbourAttribute::Protocol(protocol.into()));
-    let optional = [lladdr, managed, protocol];
-    message.attributes.extend(optional.into_iter().flatten());
-    let flags = if *proxy {
+    message.attributes = neighbour
+        .attributes()
+        .map(|raw| NeighbourAttribute::Other(text::restored(&raw, 0)))
+        .collect();
+    let flags = if neighbour.proxy {
         NLM_F_CREATE | NLM_F_EXCL
     } else {
         NLM_F_CREATE | NLM_F_REPLACE

@@ -213,17 +213,6 @@ pub(crate) fn altnames(names: &[Bytes]) -> LinkAttribute {
     LinkAttribute::PropList(raws.map(Prop::Other).collect())
 }
 
-/// `IFA_LABEL`, a raw attribute of an address.
-pub(crate) fn label(label: &[u8]) -> DefaultNla {
-    write(IFA_LABEL, label)
-}
-
-/// The label in a raw attribute of an address, if it is one.
-pub(crate) fn read_label(attribute: &DefaultNla) -> Option<Bytes> {
-    let (kind, label) = read(attribute);
-    (kind == IFA_LABEL).then_some(label)
-}
-
 #[cfg(test)]
 mod tests {
     use crate::kernel::codec::text::*;

@@ -12,11 +12,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{Ipv4Net, Ipv6Net};
 use netlink_packet_route::AddressFamily;
-use netlink_packet_route::route::{RouteAddress, RouteMetric};
+use netlink_packet_route::route::RouteAddress;
 
 use crate::kernel::Errno;
 use crate::model::IfName;
-use crate::model::net::route::Metric;
 
 pub(super) use read::parse;
 pub use write::{add, change, del};
@@ -66,40 +65,3 @@ macro_rules! family {
 
 family!(Ipv4Addr, Ipv4Net, Inet);
 family!(Ipv6Addr, Ipv6Net, Inet6);
-
-/// Both directions between the kernel's metrics and the model's.
-macro_rules! metrics {
-    ($($kernel:ident = $model:ident),+ $(,)?) => {
-        fn pair(metric: &RouteMetric) -> Option<(Metric, u32)> {
-            match metric {
-                $(RouteMetric::$kernel(value) => Some((Metric::$model, *value)),)+
-                _ => None,
-            }
-        }
-
-        fn metric(key: Metric, value: u32) -> RouteMetric {
-            match key {
-                $(Metric::$model => RouteMetric::$kernel(value),)+
-            }
-        }
-    };
-}
-
-metrics! {
-    Lock = Lock,
-    Mtu = Mtu,
-    Window = Window,
-    Rtt = Rtt,
-    RttVar = Rttvar,
-    SsThresh = Ssthresh,
-    Cwnd = Cwnd,
-    Advmss = Advmss,
-    Reordering = Reordering,
-    Hoplimit = Hoplimit,
-    InitCwnd = Initcwnd,
-    Features = Features,
-    RtoMin = RtoMin,
-    InitRwnd = Initrwnd,
-    QuickAck = Quickack,
-    FastopenNoCookie = FastopenNoCookie,
-}

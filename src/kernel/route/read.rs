@@ -10,9 +10,10 @@ use netlink_packet_route::route::{
     RouteMessage, RouteMetric, RouteNextHop, RouteNextHopFlags, RouteVia,
 };
 
-use super::{Family, pair};
+use super::Family;
 use crate::kernel::codec::text;
 use crate::model::fidelity::ROUTE;
+use crate::model::fidelity::form::U32;
 use crate::model::net::raw::RawAttribute;
 use crate::model::net::route::{Hop, KIND_BLACKHOLE, KIND_UNICAST, Metric, Remaining, RouteOf};
 use crate::model::{IfName, Route};
@@ -182,8 +183,9 @@ fn parse_metrics(metrics: &[RouteMetric]) -> Result<Metrics, String> {
         if let RouteMetric::CcAlgo(name) = metric {
             congctl = Some(name.clone());
         } else {
-            let (key, value) = pair(metric).ok_or_else(|| format!("metric {metric:?}"))?;
-            numbers.insert(key, value);
+            let value = (U32.read)(&text::stored(metric).value);
+            let known = Metric::of(metric.kind()).zip(value);
+            numbers.extend([known.ok_or_else(|| format!("metric {metric:?}"))?]);
         }
     }
     Ok((numbers, congctl))

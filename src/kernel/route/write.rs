@@ -1,17 +1,19 @@
 //! Adding, changing and deleting routes.
 
-use netlink_packet_core::{NLA_F_NESTED, NLM_F_APPEND, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
+use netlink_packet_core::{
+    DefaultNla, NLA_F_NESTED, NLM_F_APPEND, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE,
+};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::route::{
     RouteAttribute, RouteFlags, RouteHeader, RouteMessage, RouteMetric, RouteNextHop,
     RouteNextHopFlags, RoutePreference, RouteVia,
 };
 
-use super::{Family, metric};
+use super::Family;
 use crate::kernel::codec::text;
 use crate::kernel::{Errno, Request};
 use crate::model::net::raw::RawAttribute;
-use crate::model::net::route::{Hop, Position, Remaining, RouteOf};
+use crate::model::net::route::{Hop, Metric, Position, Remaining, RouteOf};
 use crate::model::{IfName, Route};
 
 /// The nested attribute of an encapsulation (linux/rtnetlink.h).
@@ -112,7 +114,7 @@ fn build<A: Family>(
     attributes.extend(expires.map(|Remaining(seconds)| RouteAttribute::Expires(seconds)));
     let metrics: Vec<_> = metrics
         .iter()
-        .map(|(key, value)| metric(*key, *value))
+        .map(|(key, value)| sent_metric(*key, *value))
         .chain(congctl.clone().map(RouteMetric::CcAlgo))
         .collect();
     attributes.extend((!metrics.is_empty()).then_some(RouteAttribute::Metrics(metrics)));
@@ -135,6 +137,10 @@ fn build<A: Family>(
     message.header = header;
     message.attributes = attributes;
     Ok(message)
+}
+
+fn sent_metric(key: Metric, value: u32) -> RouteMetric {
+    RouteMetric::Other(DefaultNla::new(key as u16, value.to_ne_bytes().to_vec()))
 }
 
 /// The attributes of a route with one hop.

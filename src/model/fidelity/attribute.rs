@@ -32,7 +32,7 @@ pub struct Attribute {
     pub since: &'static str,
 }
 
-pub(super) const fn row(
+pub(in crate::model) const fn row(
     number: u16,
     name: &'static str,
     fate: Treatment,
@@ -48,7 +48,7 @@ pub(super) const fn row(
 }
 
 impl Attribute {
-    pub(super) const fn since(self, since: &'static str) -> Self {
+    pub(in crate::model) const fn since(self, since: &'static str) -> Self {
         Self { since, ..self }
     }
 }
@@ -60,7 +60,7 @@ pub struct AttributeTable {
     pub title: &'static str,
     /// The header that defines them.
     pub source: &'static str,
-    /// The attributes, in ascending order of their numbers.
+    /// The attributes.
     pub rows: &'static [Attribute],
 }
 

@@ -1,18 +1,25 @@
-//! What netfix does with each attribute that the kernel reports. The readers of routes and nexthop objects use these tables,
-//! `docs/reference/fidelity.md` is made of them, and a test compares them with everything that the kernel's dumps contain.
+//! What netfix does with each attribute that the kernel reports. The tables of addresses, neighbours, rules, nexthop objects and
+//! metrics are in the files of their types, whose rows are read and sent (`form.rs`). `docs/reference/fidelity.md` is made of all
+//! tables, and a test compares them with everything that the kernel's dumps contain.
 
-mod attribute;
+pub(super) mod attribute;
+pub(crate) mod form;
 mod link;
 mod nic;
 mod other;
 mod route;
 mod tunnel;
 
+pub use crate::model::net::address::ADDRESS;
+pub use crate::model::net::neighbour::NEIGHBOUR;
+pub use crate::model::net::nexthop::NEXTHOP;
+pub use crate::model::net::route::METRIC;
+pub use crate::model::net::rule::RULE;
 pub use attribute::{Attribute, AttributeTable, Treatment};
 pub use link::{BOND, BOND_PORT, BRIDGE_PORT, INET6, IPVLAN, LINK, LINK_INFO, MACVLAN, VLAN};
 pub use nic::NIC;
-pub use other::{ADDRESS, NEIGHBOUR, NEXTHOP, RESILIENT, RULE, TRAFFIC};
-pub use route::{HOP, METRIC, ROUTE};
+pub use other::{RESILIENT, TRAFFIC};
+pub use route::{HOP, ROUTE};
 pub use tunnel::{TUNNEL, VXLAN};
 
 /// Every table.

@@ -1,54 +1,7 @@
-//! Addresses, nexthop objects, rules and neighbours.
+//! Resilient groups of nexthops, and traffic control.
 
-use super::attribute::Treatment::{Named, NotRead, Restored, SentBack, State, Used};
+use super::attribute::Treatment::{Named, NotRead, Restored, SentBack, State};
 use super::attribute::{AttributeTable, row};
-
-/// `IFA_*`.
-pub const ADDRESS: AttributeTable = AttributeTable {
-    title: "Addresses",
-    source: "`IFA_*` of `RTM_NEWADDR` (`linux/if_addr.h`)",
-    rows: &[
-        row(1, "IFA_ADDRESS", Restored, "addresses"),
-        row(2, "IFA_LOCAL", Restored, "addresses"),
-        row(3, "IFA_LABEL", Restored, "addresses, bytes"),
-        row(4, "IFA_BROADCAST", Restored, "addresses"),
-        row(5, "IFA_ANYCAST", State, ""),
-        row(6, "IFA_CACHEINFO", Restored, "addresses"),
-        row(7, "IFA_MULTICAST", State, ""),
-        row(8, "IFA_FLAGS", Restored, "addresses, fidelity/addresses"),
-        row(9, "IFA_RT_PRIORITY", Restored, "addresses").since("4.18"),
-        row(10, "IFA_TARGET_NETNSID", State, ""),
-        row(11, "IFA_PROTO", Restored, "fidelity/addresses").since("5.18"),
-    ],
-};
-
-/// `NHA_*`.
-pub const NEXTHOP: AttributeTable = AttributeTable {
-    title: "Nexthop objects",
-    source: "`NHA_*` of `RTM_NEWNEXTHOP` (`linux/nexthop.h`, Linux 5.3)",
-    rows: &[
-        row(1, "NHA_ID", Restored, "fidelity/nexthops"),
-        row(2, "NHA_GROUP", Restored, "fidelity/nexthops"),
-        row(3, "NHA_GROUP_TYPE", SentBack, "fidelity/nexthops"),
-        row(4, "NHA_BLACKHOLE", SentBack, "fidelity/nexthops"),
-        row(5, "NHA_OIF", Restored, "fidelity/nexthops"),
-        row(6, "NHA_GATEWAY", Restored, "fidelity/nexthops"),
-        row(7, "NHA_ENCAP_TYPE", SentBack, "fidelity/nexthops"),
-        row(8, "NHA_ENCAP", SentBack, "fidelity/nexthops"),
-        row(11, "NHA_FDB", SentBack, "fidelity/nexthops").since("5.8"),
-        row(12, "NHA_RES_GROUP", SentBack, "fidelity/nexthops").since("5.13"),
-        row(14, "NHA_OP_FLAGS", State, "").since("6.9"),
-        row(15, "NHA_GROUP_STATS", State, "").since("6.9"),
-        row(
-            16,
-            "NHA_HW_STATS_ENABLE",
-            NotRead("counting in hardware costs no packet"),
-            "",
-        )
-        .since("6.9"),
-        row(17, "NHA_HW_STATS_USED", State, "").since("6.9"),
-    ],
-};
 
 /// `NHA_RES_GROUP_*`.
 pub const RESILIENT: AttributeTable = AttributeTable {
@@ -64,54 +17,6 @@ pub const RESILIENT: AttributeTable = AttributeTable {
             "fidelity/nexthops",
         ),
         row(4, "NHA_RES_GROUP_UNBALANCED_TIME", State, ""),
-    ],
-};
-
-/// `FRA_*`.
-pub const RULE: AttributeTable = AttributeTable {
-    title: "Rules",
-    source: "`FRA_*` of `RTM_NEWRULE` (`linux/fib_rules.h`). Attributes that are not listed are stored as bytes and sent back",
-    rows: &[
-        row(1, "FRA_DST", Restored, "fidelity/rules"),
-        row(2, "FRA_SRC", Restored, "fidelity/rules"),
-        row(3, "FRA_IIFNAME", Restored, "fidelity/rules, bytes"),
-        row(4, "FRA_GOTO", Restored, "fidelity/rules"),
-        row(6, "FRA_PRIORITY", Restored, "fidelity/rules"),
-        row(10, "FRA_FWMARK", Restored, "fidelity/rules"),
-        row(11, "FRA_FLOW", Restored, "fidelity/rules"),
-        row(12, "FRA_TUN_ID", Restored, "fidelity/rules"),
-        row(13, "FRA_SUPPRESS_IFGROUP", Restored, "fidelity/rules"),
-        row(14, "FRA_SUPPRESS_PREFIXLEN", Restored, "fidelity/rules"),
-        row(15, "FRA_TABLE", Restored, "fidelity/rules"),
-        row(16, "FRA_FWMASK", Restored, "fidelity/rules"),
-        row(17, "FRA_OIFNAME", Restored, "fidelity/rules, bytes"),
-        row(19, "FRA_L3MDEV", Restored, "fidelity/rules"),
-        row(20, "FRA_UID_RANGE", Restored, "fidelity/rules"),
-        row(21, "FRA_PROTOCOL", Restored, "fidelity/rules"),
-        row(22, "FRA_IP_PROTO", Restored, "fidelity/rules"),
-        row(23, "FRA_SPORT_RANGE", Restored, "fidelity/rules"),
-        row(24, "FRA_DPORT_RANGE", Restored, "fidelity/rules"),
-        row(25, "FRA_DSCP", SentBack, "fidelity/rules").since("6.13"),
-        row(26, "FRA_FLOWLABEL", SentBack, "fidelity/rules").since("6.14"),
-        row(27, "FRA_FLOWLABEL_MASK", SentBack, "fidelity/rules").since("6.14"),
-        row(28, "FRA_SPORT_MASK", SentBack, "fidelity/rules").since("6.15"),
-        row(29, "FRA_DPORT_MASK", SentBack, "fidelity/rules").since("6.15"),
-        row(30, "FRA_DSCP_MASK", SentBack, "fidelity/rules").since("6.15"),
-    ],
-};
-
-/// `NDA_*`.
-pub const NEIGHBOUR: AttributeTable = AttributeTable {
-    title: "Neighbours",
-    source: "`NDA_*` of `RTM_NEWNEIGH` (`linux/neighbour.h`). Entries that the kernel learnt are not stored",
-    rows: &[
-        row(1, "NDA_DST", Restored, "addresses"),
-        row(2, "NDA_LLADDR", Restored, "addresses"),
-        row(3, "NDA_CACHEINFO", State, ""),
-        row(4, "NDA_PROBES", State, ""),
-        row(8, "NDA_IFINDEX", Used, ""),
-        row(12, "NDA_PROTOCOL", Restored, "fidelity/half_lost").since("5.0"),
-        row(15, "NDA_FLAGS_EXT", Restored, "fidelity/half_lost").since("5.16"),
     ],
 };
 

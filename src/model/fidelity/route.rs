@@ -52,28 +52,3 @@ pub const HOP: AttributeTable = AttributeTable {
         row(22, "RTA_ENCAP", SentBack, "fidelity/routes"),
     ],
 };
-
-/// `RTAX_*`.
-pub const METRIC: AttributeTable = AttributeTable {
-    title: "Metrics of routes",
-    source: "`RTAX_*` in `RTA_METRICS`",
-    rows: &[
-        row(1, "RTAX_LOCK", Restored, "routes"),
-        row(2, "RTAX_MTU", Restored, "routes"),
-        row(3, "RTAX_WINDOW", Restored, "routes"),
-        row(4, "RTAX_RTT", Restored, "routes"),
-        row(5, "RTAX_RTTVAR", Restored, "routes"),
-        row(6, "RTAX_SSTHRESH", Restored, "routes"),
-        row(7, "RTAX_CWND", Restored, "routes"),
-        row(8, "RTAX_ADVMSS", Restored, "routes"),
-        row(9, "RTAX_REORDERING", Restored, "routes"),
-        row(10, "RTAX_HOPLIMIT", Restored, "routes"),
-        row(11, "RTAX_INITCWND", Restored, "routes"),
-        row(12, "RTAX_FEATURES", Restored, "routes"),
-        row(13, "RTAX_RTO_MIN", Restored, "routes"),
-        row(14, "RTAX_INITRWND", Restored, "routes"),
-        row(15, "RTAX_QUICKACK", Restored, "routes"),
-        row(16, "RTAX_CC_ALGO", Restored, "fidelity/routes"),
-        row(17, "RTAX_FASTOPEN_NO_COOKIE", Restored, "routes"),
-    ],
-};

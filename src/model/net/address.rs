@@ -6,6 +6,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
+use crate::model::fidelity::attribute::Treatment::{Restored, State};
+use crate::model::fidelity::attribute::row;
+use crate::model::fidelity::form::{IP, IPV4, TEXT, U8, U32, attributes};
 use crate::model::net::link::sysctl::GenMode;
 use crate::model::{Bytes, IfName, Mac, is_false};
 
@@ -51,52 +54,55 @@ pub(crate) const SCOPE_HOST: u8 = 254;
 /// The prefix length of a link-local address that the kernel adds.
 const LINK_LOCAL_LEN: u8 = 64;
 
-/// One address of one interface.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Address {
-    /// The interface that has it.
-    pub dev: IfName,
-    /// The address itself (`IFA_LOCAL`).
-    pub local: IpAddr,
-    /// Prefix length in bits.
-    pub prefix_len: u8,
-    /// The peer of a point-to-point address.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub peer: Option<IpAddr>,
-    /// IPv4 broadcast address.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub broadcast: Option<Ipv4Addr>,
-    /// Scope (`RT_SCOPE_*`): 0 global, 253 link, 254 host.
-    pub scope: u8,
-    /// `IFA_F_*` bits.
-    pub flags: u32,
-    /// IPv4 label, where it is not the interface's name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub label: Option<Bytes>,
-    /// Valid lifetime in seconds; `None`: forever.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub valid_lft: Option<u32>,
-    /// Preferred lifetime in seconds; `None`: forever.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub preferred_lft: Option<u32>,
-    /// How much of both lifetimes had passed since they were last set, in seconds; `None`: nothing, or unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lft_elapsed: Option<u32>,
-    /// Metric of the connected route (`IFA_RT_PRIORITY`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub metric: Option<u32>,
-    /// Its origin (`IFA_PROTO`, Linux 5.18).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub protocol: Option<u8>,
-    /// Its origin, as far as a restore is concerned.
-    pub maker: Maker,
-    /// Its connected route was deleted, or moved to another table.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub without_route: bool,
-    /// Its entry in the table `local` was deleted, or that for the multicast packets of its link (IPv6): packets are not
-    /// delivered.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub without_local: bool,
+attributes! {
+    /// One address of one interface.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    pub struct Address {
+        /// The interface that has it.
+        pub dev: IfName;
+        /// The address itself (`IFA_LOCAL`).
+        pub local: IpAddr = IP, row(2, "IFA_LOCAL", Restored, "addresses");
+        /// Prefix length in bits.
+        pub prefix_len: u8;
+        /// The peer of a point-to-point address.
+        pub peer?: IpAddr = IP, row(1, "IFA_ADDRESS", Restored, "addresses");
+        /// IPv4 broadcast address.
+        pub broadcast?: Ipv4Addr = IPV4, row(4, "IFA_BROADCAST", Restored, "addresses");
+        /// Scope (`RT_SCOPE_*`): 0 global, 253 link, 254 host.
+        pub scope: u8;
+        /// `IFA_F_*` bits.
+        pub flags: u32 = U32, row(8, "IFA_FLAGS", Restored, "addresses, fidelity/addresses");
+        /// IPv4 label, where it is not the interface's name.
+        pub label?: Bytes = TEXT, row(3, "IFA_LABEL", Restored, "addresses, bytes");
+        /// Valid lifetime in seconds; `None`: forever.
+        pub valid_lft?: u32;
+        /// Preferred lifetime in seconds; `None`: forever.
+        pub preferred_lft?: u32;
+        /// How much of both lifetimes had passed since they were last set, in seconds; `None`: nothing, or unknown.
+        pub lft_elapsed?: u32;
+        /// Metric of the connected route (`IFA_RT_PRIORITY`).
+        pub metric?: u32 = U32, row(9, "IFA_RT_PRIORITY", Restored, "addresses").since("4.18");
+        /// Its origin (`IFA_PROTO`, Linux 5.18).
+        pub protocol?: u8 = U8, row(11, "IFA_PROTO", Restored, "fidelity/addresses").since("5.18");
+        /// Its origin, as far as a restore is concerned.
+        pub maker: Maker;
+        /// Its connected route was deleted, or moved to another table.
+        #[serde(default, skip_serializing_if = "is_false")]
+        pub without_route: bool;
+        /// Its entry in the table `local` was deleted, or that for the multicast packets of its link (IPv6): packets are not
+        /// delivered.
+        #[serde(default, skip_serializing_if = "is_false")]
+        pub without_local: bool;
+    }
+
+    /// `IFA_*`.
+    pub const ADDRESS = "Addresses", "`IFA_*` of `RTM_NEWADDR` (`linux/if_addr.h`)";
+    others:
+        row(5, "IFA_ANYCAST", State, ""),
+        // The lifetimes.
+        row(6, "IFA_CACHEINFO", Restored, "addresses"),
+        row(7, "IFA_MULTICAST", State, ""),
+        row(10, "IFA_TARGET_NETNSID", State, ""),
 }
 
 /// The origin of an address, which decides whether a restore adds it.

@@ -6,85 +6,83 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
+use crate::model::fidelity::attribute::Treatment::{Restored, SentBack};
+use crate::model::fidelity::attribute::row;
+use crate::model::fidelity::form::{
+    BE64, ON, PAIR_OF_U16, PAIR_OF_U32, PREFIX, REALMS, TEXT, U8, U32, U32_BUT_0, attributes,
+};
 use crate::model::net::limits;
 use crate::model::net::raw::RawAttribute;
 use crate::model::{Bytes, IfName};
 
-/// One rule, with the fields of `struct fib_rule_hdr` and its attributes (`linux/fib_rules.h`).
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Rule {
-    /// IPv6 rather than IPv4.
-    pub ipv6: bool,
-    /// Priority; the kernel evaluates lower values first.
-    pub priority: u32,
-    /// `from` prefix.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub from: Option<(IpAddr, u8)>,
-    /// `to` prefix.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub to: Option<(IpAddr, u8)>,
-    /// Incoming interface, by name: it need not exist.
-    #[serde(
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "limits::rule_dev"
-    )]
-    pub iif: Option<Bytes>,
-    /// Outgoing interface, by name: it need not exist.
-    #[serde(
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "limits::rule_dev"
-    )]
-    pub oif: Option<Bytes>,
-    /// `tos`.
-    pub tos: u8,
-    /// `not`.
-    pub invert: bool,
-    /// Firewall mark and its mask.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fwmark: Option<u32>,
-    /// Mask of the firewall mark.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fwmask: Option<u32>,
-    /// What happens (`FR_ACT_*`): 1 look up a table, 2 goto, 6 blackhole, 7 unreachable, 8 prohibit.
-    pub action: u8,
-    /// The table for the lookup.
-    pub table: u32,
-    /// Priority of the rule that `goto` goes to.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub goto: Option<u32>,
-    /// `suppress_prefixlength`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub suppress_prefix_len: Option<u32>,
-    /// `suppress_ifgroup`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub suppress_group: Option<u32>,
-    /// `ipproto`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ip_proto: Option<u8>,
-    /// `sport` range.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sport: Option<(u16, u16)>,
-    /// `dport` range.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub dport: Option<(u16, u16)>,
-    /// `uidrange`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub uid_range: Option<(u32, u32)>,
-    /// `l3mdev`.
-    pub l3mdev: bool,
-    /// `tun_id`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tun_id: Option<u64>,
-    /// Realms: source and destination.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub realms: Option<(u16, u16)>,
-    /// Its origin (`RTPROT_*`).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub protocol: Option<u8>,
-    /// Attributes of newer kernels, such as the masks of ports (`FRA_DPORT_MASK`, Linux 6.15).
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub extra: Vec<RawAttribute>,
+attributes! {
+    /// One rule, with the fields of `struct fib_rule_hdr` and its attributes (`linux/fib_rules.h`).
+    #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(default)]
+    pub struct Rule {
+        /// IPv6 rather than IPv4.
+        pub ipv6: bool;
+        /// Priority; the kernel evaluates lower values first.
+        pub priority: u32 = U32, row(6, "FRA_PRIORITY", Restored, "fidelity/rules");
+        /// `from` prefix.
+        pub from?: (IpAddr, u8) = PREFIX, row(2, "FRA_SRC", Restored, "fidelity/rules");
+        /// `to` prefix.
+        pub to?: (IpAddr, u8) = PREFIX, row(1, "FRA_DST", Restored, "fidelity/rules");
+        /// Incoming interface, by name: it need not exist.
+        #[serde(deserialize_with = "limits::rule_dev")]
+        pub iif?: Bytes = TEXT, row(3, "FRA_IIFNAME", Restored, "fidelity/rules, bytes");
+        /// Outgoing interface, by name: it need not exist.
+        #[serde(deserialize_with = "limits::rule_dev")]
+        pub oif?: Bytes = TEXT, row(17, "FRA_OIFNAME", Restored, "fidelity/rules, bytes");
+        /// `tos`.
+        pub tos: u8;
+        /// `not`.
+        pub invert: bool;
+        /// Firewall mark and its mask.
+        pub fwmark?: u32 = U32, row(10, "FRA_FWMARK", Restored, "fidelity/rules");
+        /// Mask of the firewall mark.
+        pub fwmask?: u32 = U32, row(16, "FRA_FWMASK", Restored, "fidelity/rules");
+        /// What happens (`FR_ACT_*`): 1 look up a table, 2 goto, 6 blackhole, 7 unreachable, 8 prohibit.
+        pub action: u8;
+        /// The table for the lookup.
+        pub table: u32 = U32_BUT_0, row(15, "FRA_TABLE", Restored, "fidelity/rules");
+        /// Priority of the rule that `goto` goes to.
+        pub goto?: u32 = U32, row(4, "FRA_GOTO", Restored, "fidelity/rules");
+        /// `suppress_prefixlength`.
+        pub suppress_prefix_len?: u32 = U32, row(14, "FRA_SUPPRESS_PREFIXLEN", Restored, "fidelity/rules");
+        /// `suppress_ifgroup`.
+        pub suppress_group?: u32 = U32, row(13, "FRA_SUPPRESS_IFGROUP", Restored, "fidelity/rules");
+        /// `ipproto`.
+        pub ip_proto?: u8 = U8, row(22, "FRA_IP_PROTO", Restored, "fidelity/rules");
+        /// `sport` range.
+        pub sport?: (u16, u16) = PAIR_OF_U16, row(23, "FRA_SPORT_RANGE", Restored, "fidelity/rules");
+        /// `dport` range.
+        pub dport?: (u16, u16) = PAIR_OF_U16, row(24, "FRA_DPORT_RANGE", Restored, "fidelity/rules");
+        /// `uidrange`.
+        pub uid_range?: (u32, u32) = PAIR_OF_U32, row(20, "FRA_UID_RANGE", Restored, "fidelity/rules");
+        /// `l3mdev`.
+        pub l3mdev: bool = ON, row(19, "FRA_L3MDEV", Restored, "fidelity/rules");
+        /// `tun_id`.
+        pub tun_id?: u64 = BE64, row(12, "FRA_TUN_ID", Restored, "fidelity/rules");
+        /// Realms: source and destination.
+        pub realms?: (u16, u16) = REALMS, row(11, "FRA_FLOW", Restored, "fidelity/rules");
+        /// Its origin (`RTPROT_*`).
+        pub protocol?: u8 = U8, row(21, "FRA_PROTOCOL", Restored, "fidelity/rules");
+        /// Attributes of newer kernels, such as the masks of ports (`FRA_DPORT_MASK`, Linux 6.15).
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        pub extra: Vec<RawAttribute>;
+    }
+
+    /// `FRA_*`.
+    pub const RULE = "Rules",
+        "`FRA_*` of `RTM_NEWRULE` (`linux/fib_rules.h`). Attributes that are not listed are stored as bytes and sent back";
+    others:
+        row(25, "FRA_DSCP", SentBack, "fidelity/rules").since("6.13"),
+        row(26, "FRA_FLOWLABEL", SentBack, "fidelity/rules").since("6.14"),
+        row(27, "FRA_FLOWLABEL_MASK", SentBack, "fidelity/rules").since("6.14"),
+        row(28, "FRA_SPORT_MASK", SentBack, "fidelity/rules").since("6.15"),
+        row(29, "FRA_DPORT_MASK", SentBack, "fidelity/rules").since("6.15"),
+        row(30, "FRA_DSCP_MASK", SentBack, "fidelity/rules").since("6.15"),
 }
 
 /// `RTPROT_KERNEL` (linux/rtnetlink.h).

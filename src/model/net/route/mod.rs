@@ -1,6 +1,7 @@
 //! Routes. Each has one family: an IPv4 route cannot hold an IPv6 hop.
 
 mod family;
+mod metric;
 pub(crate) mod own;
 mod text;
 
@@ -13,6 +14,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::IfName;
 use crate::model::net::raw::RawAttribute;
+
+pub use metric::{METRIC, Metric};
 
 /// `RT_TABLE_MAIN` (linux/rtnetlink.h).
 pub const TABLE_MAIN: u32 = 254;
@@ -155,29 +158,6 @@ pub struct Hop<A> {
     /// Attributes of a hop among several that netfix does not interpret.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub extra: Vec<RawAttribute>,
-}
-
-/// A route metric (`RTAX_*`, linux/rtnetlink.h).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[allow(missing_docs)] // each is documented in ip-route(8)
-pub enum Metric {
-    Lock,
-    Mtu,
-    Window,
-    Rtt,
-    Rttvar,
-    Ssthresh,
-    Cwnd,
-    Advmss,
-    Reordering,
-    Hoplimit,
-    Initcwnd,
-    Features,
-    RtoMin,
-    Initrwnd,
-    Quickack,
-    FastopenNoCookie,
 }
 
 impl Route {
