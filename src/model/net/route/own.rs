@@ -29,6 +29,7 @@ const MAX_BROADCAST_LEN: u8 = 30;
 
 /// What an interface means to the routes of its addresses.
 #[derive(Debug, Clone)]
+#[allow(clippy::struct_excessive_bools, reason = "one for each property")]
 pub(crate) struct Device {
     pub is_up: bool,
     pub is_loopback: bool,
