@@ -68,7 +68,9 @@ pub(crate) fn steps(
             (Maker::Network, _) => {}
         }
     }
-    link_local(&lost, &modes(wanted, name_now), observed.state, plan);
+    if !lost.is_empty() {
+        link_local(&lost, &modes(wanted, name_now), observed.state, plan);
+    }
     let now = observed.state;
     let idle = still_without_carrier(wanted, now, name_now);
     superfluous.extend(own_addresses(&recorded, &present, &idle, now, plan));

@@ -148,6 +148,13 @@ impl<'a> OnLink<'a> {
     /// The present addresses that must be deleted. Each that goes may misplace others, which then go as well.
     fn to_delete(&self) -> Vec<&'a Address> {
         let mut gone = HashSet::new();
+        let mut both = self.recorded.iter().zip(self.present);
+        let is_right = |(then, now): (&&Address, &&Address)| {
+            then.identity() == now.identity() && !self.is_misplaced(now, then)
+        };
+        if self.recorded.len() == self.present.len() && both.all(is_right) {
+            return Vec::new();
+        }
         loop {
             let before = gone.len();
             self.add_misplaced(&mut gone);
@@ -264,7 +271,7 @@ impl<'a> OnLink<'a> {
         let dev = &gone[0].dev;
         let sources: HashSet<IpAddr> = gone.iter().map(|one| one.local).collect();
         let devices = own::devices(&now.links);
-        let made = OwnRoutes::new(now, &devices);
+        let made = OwnRoutes::new(now, &devices, now.routes.iter());
         let others = now.routes.iter().filter(|route| !made.has(route));
         let mut routes: Vec<Route> = others
             .filter(|route| {

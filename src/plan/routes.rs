@@ -35,7 +35,8 @@ pub(crate) fn recorded(
     now: &NetState,
 ) -> Vec<(Route, bool)> {
     let devices = own::devices(&wanted.links);
-    let own = OwnRoutes::new(wanted, &devices);
+    let both = wanted.routes.iter().chain(&now.routes);
+    let own = OwnRoutes::new(wanted, &devices, both);
     let of_others = of_other_links(now, &devices);
     let in_scope = wanted.routes.iter().filter(|route| is_in_scope(route));
     let places: HashSet<_> = in_scope.map(Route::place).collect();
@@ -81,7 +82,7 @@ fn of_other_links<'a>(now: &'a NetState, devices: &HashMap<&IfName, Device>) -> 
     let mut routes: Vec<&Route> = now.routes.iter().filter(is_of_other).collect();
     if !routes.is_empty() {
         let devices = own::devices(&now.links);
-        let own = OwnRoutes::new(now, &devices);
+        let own = OwnRoutes::new(now, &devices, now.routes.iter());
         routes.retain(|route| own.has(route));
     }
     routes

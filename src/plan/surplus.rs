@@ -24,7 +24,8 @@ pub(super) fn report(recorded: &NetState, now: &NetState, plan: &mut Plan) {
         })
         .collect();
     let mut surplus = Surplus {
-        at_risk: LinkGraph::new(&now.links).lost_with_host(),
+        links: &now.links,
+        at_risk: None,
         nexthops: now.nexthops.iter().map(|one| (one.id, one)).collect(),
         plan,
     };
@@ -34,12 +35,15 @@ pub(super) fn report(recorded: &NetState, now: &NetState, plan: &mut Plan) {
         surplus.add(format!("address {address}"), dev);
     }
     // The kernel has made them with addresses, or a restore in its place.
-    let devices = own::devices(&now.links);
-    let own = OwnRoutes::new(now, &devices);
+    let routes = beyond(&now.routes, &recorded.routes);
+    let routes: Vec<&Route> = routes
+        .filter(|now| !changed.contains(&now.place()))
+        .collect();
+    let devices = own::devices(if routes.is_empty() { &[] } else { &now.links });
+    let own = OwnRoutes::new(now, &devices, routes.iter().copied());
     let advertised: HashSet<&Route> = recorded.advertised.iter().collect();
     let is_of_others = |route: &Route| own.has(route) || advertised.contains(route);
-    let routes = beyond(&now.routes, &recorded.routes);
-    for route in routes.filter(|now| !changed.contains(&now.place()) && !is_of_others(now)) {
+    for route in routes.into_iter().filter(|now| !is_of_others(now)) {
         let devs = surplus.devs_of(route);
         surplus.add(format!("route {route}"), devs);
     }
@@ -58,8 +62,9 @@ pub(super) fn report(recorded: &NetState, now: &NetState, plan: &mut Plan) {
 
 /// Collects the objects.
 struct Surplus<'a> {
-    /// The links that are lost with a NIC.
-    at_risk: BTreeSet<IfName>,
+    links: &'a [Link],
+    /// Those that are lost with a NIC, once one is asked for.
+    at_risk: Option<BTreeSet<IfName>>,
     nexthops: HashMap<u32, &'a Nexthop>,
     plan: &'a mut Plan,
 }
@@ -69,7 +74,9 @@ impl<'a> Surplus<'a> {
     fn add(&mut self, object: String, devs: impl IntoIterator<Item = &'a IfName>) {
         let mut devs = devs.into_iter();
         let problem = PlanCause::Surplus.info(object);
-        if devs.any(|dev| self.at_risk.contains(dev)) {
+        let links = self.links;
+        let lost = || LinkGraph::new(links).lost_with_host();
+        if devs.any(|dev| self.at_risk.get_or_insert_with(lost).contains(dev)) {
             self.plan.unrecorded.push(problem.clone());
         }
         self.plan.problems.push(problem);

@@ -18,17 +18,19 @@ pub(crate) fn separate(
     advertised: impl FnOnce() -> io::Result<AdvertisedRoutes>,
 ) -> io::Result<()> {
     let devices = devices(&state.links);
-    let kernels = OwnRoutes::new(state, &devices);
-    let own: Vec<Route> = routes
-        .iter()
-        .filter(|one| kernels.has(one))
-        .cloned()
-        .collect();
+    let kernels = OwnRoutes::new(state, &devices, routes.iter());
     let shared = OwnRoutes::of_shared_places(&routes);
-    let (others, _): (Vec<Route>, Vec<Route>) = routes
-        .into_iter()
-        .partition(|route| shared.contains(&route.place()) || !kernels.has(route));
-    mark(&mut state.addresses, &devices, own);
+    let (mut own, mut others) = (HashSet::new(), Vec::new());
+    for route in routes {
+        match (kernels.has(&route), shared.contains(&route.place())) {
+            (true, false) => drop(own.insert(plain(route))),
+            (is_own, _) => {
+                own.extend(is_own.then(|| plain(route.clone())));
+                others.push(route);
+            }
+        }
+    }
+    mark(&mut state.addresses, &devices, &own);
     let advertised = if others.iter().any(advertised::may_be) {
         advertised()?
     } else {
@@ -39,14 +41,12 @@ pub(crate) fn separate(
 }
 
 /// Marks the addresses that lack a route that comes with them.
-fn mark(addresses: &mut [Address], devices: &HashMap<&IfName, Device>, own: Vec<Route>) {
-    let own: HashSet<Route> = own.into_iter().map(plain).collect();
+fn mark(addresses: &mut [Address], devices: &HashMap<&IfName, Device>, own: &HashSet<Route>) {
     let local = own.iter().filter(|route| own::is_to_address(route));
     let local: HashSet<IpAddr> = local.map(|route| route.destination().addr()).collect();
-    let lacks_groups = |device: &Device| device.groups.as_ref().is_some_and(|it| !own.contains(it));
-    let lacking: HashSet<&IfName> = devices
-        .iter()
-        .filter(|(_, device)| lacks_groups(device))
+    let with_groups = devices.iter().filter(|(_, device)| device.has_groups);
+    let lacking: HashSet<&IfName> = with_groups
+        .filter(|(dev, _)| own::groups(dev).is_some_and(|route| !own.contains(&route)))
         .map(|(dev, _)| *dev)
         .collect();
     for address in addresses {

@@ -150,6 +150,10 @@ fn read_all(folder: Folder) -> io::Result<Settings> {
         let Ok(key) = SysctlKey::try_from(entry.file_name().to_string_lossy().into_owned()) else {
             continue;
         };
+        // The kernel spins in a read of it while another thread holds the lock of links (`addrconf_sysctl_stable_secret`).
+        if key.as_str() == STABLE_SECRET {
+            continue;
+        }
         if let Some(value) = fs::read_to_string(entry.path())
             .ok()
             .and_then(|text| text.trim().parse().ok())

@@ -29,12 +29,13 @@ const MAX_BROADCAST_LEN: u8 = 30;
 
 /// What an interface means to the routes of its addresses.
 #[derive(Debug, Clone)]
+#[allow(clippy::struct_excessive_bools, reason = "one for each property")]
 pub(crate) struct Device {
     pub is_up: bool,
     pub is_loopback: bool,
     pub is_on_vrf: bool,
-    /// The route for multicast packets that the kernel gives to a link with a MAC once it has carrier, or an address.
-    pub groups: Option<Route>,
+    /// Whether the kernel gives it the route for multicast packets once it has carrier, or an address.
+    pub has_groups: bool,
 }
 
 pub(crate) fn devices(links: &[Link]) -> HashMap<&IfName, Device> {
@@ -48,22 +49,30 @@ pub(crate) fn devices(links: &[Link]) -> HashMap<&IfName, Device> {
             is_up: link.flags.up,
             is_loopback,
             is_on_vrf: is_on_vrf(link),
-            groups: groups(&link.name).filter(|_| has_groups),
+            has_groups,
         };
         (&link.name, device)
     });
     devices.collect()
 }
 
-/// The routes that the kernel makes, each as [`plain`] returns it.
+/// The routes that the kernel makes, each as [`plain`] returns it; none where no route says that the kernel made it.
 pub(crate) struct OwnRoutes<'a> {
     routes: HashSet<Route>,
     devices: &'a HashMap<&'a IfName, Device>,
 }
 
 impl<'a> OwnRoutes<'a> {
-    pub(crate) fn new(state: &NetState, devices: &'a HashMap<&'a IfName, Device>) -> Self {
+    /// To be used for the routes `of`.
+    pub(crate) fn new<'r>(
+        state: &NetState,
+        devices: &'a HashMap<&'a IfName, Device>,
+        mut of: impl Iterator<Item = &'r Route>,
+    ) -> Self {
         let mut routes = HashSet::new();
+        if !of.any(|route| route.nature().2 == PROTOCOL_KERNEL) {
+            return Self { routes, devices };
+        }
         let mut link_local = HashSet::new();
         for address in &state.addresses {
             let device = devices.get(&address.dev);
@@ -141,7 +150,7 @@ fn to_peer(address: &Address) -> Option<Route> {
 }
 
 /// The route for the multicast packets of IPv6 on a link.
-fn groups(dev: &IfName) -> Option<Route> {
+pub(crate) fn groups(dev: &IfName) -> Option<Route> {
     let route = ipv6(GROUPS, 8, dev, METRIC)?;
     Some(Route::V6(RouteOf {
         table: TABLE_LOCAL,
