@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::process::ExitCode;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use crate::common::background::{Background, tcpdump, wait_until};
 use crate::contestants::{RESTORE, netfix, start_in_node, until_answer};
@@ -18,7 +18,6 @@ use crate::median;
 pub const COMMAND: &str = "huge";
 /// How much longer the others may take.
 const TARGET: f64 = 1.2;
-const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// `huge [PODS [OBJECTS [ROUNDS]]]`
 pub fn run(arguments: &[String]) -> ExitCode {
@@ -139,7 +138,7 @@ fn others_back(lab: &Lab, wire: &Background, begin: SystemTime) -> f64 {
     let begin = begin.duration_since(SystemTime::UNIX_EPOCH);
     let begin = begin.expect("a clock after 1970").as_secs_f64();
     let mut last = None;
-    wait_until(TIMEOUT, || {
+    wait_until(|| {
         last = last_announcement(lab, &wire.text());
         last.is_some()
     });

@@ -39,11 +39,9 @@ pub(crate) fn steps(
             ..address.clone()
         };
         let now = present.get(&(&address.dev, address.identity())).copied();
-        if let Some(now) = now
-            && now.has_failed_detection()
-        {
-            plan.problems.push(duplicate(now, observed.state));
-        }
+        let failed = now.filter(|now| now.has_failed_detection());
+        let failed = failed.map(|now| duplicate(now, observed.state));
+        plan.problems.extend(failed);
         match (address.maker, now) {
             (Maker::Admin, _) => recorded.push(aged(address, now, observed.age)),
             (Maker::Kernel, _) if is_requested => recorded.push(address),

@@ -87,7 +87,7 @@ attributes! {
 
 /// `RTPROT_KERNEL` (linux/rtnetlink.h).
 const PROTOCOL_KERNEL: u8 = 2;
-/// `FR_ACT_TO_TBL` (linux/fib_rules.h).
+/// `FR_ACT_TO_TBL` (`linux/fib_rules.h`).
 const LOOKUP: u8 = 1;
 
 impl Rule {

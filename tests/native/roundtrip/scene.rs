@@ -186,7 +186,7 @@ fn has_carrier(ns: &Namespace) -> bool {
 /// The other end of the wire is up, and the pod has noticed it.
 pub(super) fn arrive(node: &Node, pod: &Pod<'_>) {
     give_carrier(node);
-    wait_until(NOTICED, || has_carrier(&pod.ns));
+    within(NOTICED, || has_carrier(&pod.ns));
 }
 
 /// The other end of the wire goes down and up, until the node and the pod have noticed each.
