@@ -114,7 +114,9 @@ impl NetState {
         let addresses = self.addresses.iter().cloned();
         let (contested, mut addresses): (Vec<_>, Vec<_>) = addresses.partition(&is_left_out);
         promote(&mut addresses);
-        let sources: BTreeSet<IpAddr> = contested.iter().map(|address| address.local).collect();
+        let locals = |all: &[Address]| all.iter().map(|one| one.local).collect::<BTreeSet<_>>();
+        // An address can be there with several prefix lengths.
+        let sources = &locals(&contested) - &locals(&addresses);
         let is_out = |route: &&Route| is_route_left_out(route);
         let (out, mut routes): (Vec<&Route>, Vec<&Route>) = self.routes.iter().partition(is_out);
         let lost = Subnets::of(&contested, &out, self);

@@ -35,10 +35,17 @@ impl Named {
 
     /// The differences of objects that were not named.
     pub fn others(&self, lines: Vec<String>) -> Vec<String> {
+        let is_left = |line: &str| self.left.iter().any(|problem| is_left(problem, line));
+        // Packets to a group may take the source that is left, in the place of the one before.
+        let key = |line: &str| line.split(": ").next().unwrap_or_default()[2..].to_owned();
+        let taken = lines
+            .iter()
+            .filter(|line| line.starts_with("+ ways of ") && is_left(line));
+        let taken: Vec<String> = taken.map(|line| key(line)).collect();
         let others = lines.into_iter().filter(|line| {
             let is_lost = self.lost.iter().any(|problem| explains(problem, line));
-            let is_left = self.left.iter().any(|problem| is_left(problem, line));
-            !is_lost && !is_left
+            let is_taken = line.starts_with("- ways of ") && taken.contains(&key(line));
+            !is_lost && !is_taken && !is_left(line)
         });
         others.collect()
     }
