@@ -1,6 +1,6 @@
 //! Why the engine ends a command: typed problems, no views.
 
-use crate::model::Problem;
+use crate::model::{Code, Problem};
 use crate::store;
 
 /// What ends a command before its work is done.
@@ -24,7 +24,13 @@ impl Refusal {
 }
 
 impl Refusal {
-    /// Its problems, where the command goes on.
+    /// Whether one of its problems has this code.
+    pub(crate) fn has(&self, code: Code) -> bool {
+        let mut problems = self.problems.iter();
+        problems.any(|problem| problem.code() == code)
+    }
+
+    /// Its problems as warnings, if the command continues without what it refused.
     pub(crate) fn demoted(self) -> Vec<Problem> {
         self.problems.into_iter().map(Problem::demoted).collect()
     }

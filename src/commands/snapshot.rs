@@ -5,7 +5,7 @@ use crate::commands::common::answer;
 use crate::context::Context;
 use crate::kubelet::deadline;
 use crate::model::problem::WindowCause;
-use crate::model::{Bytes, Window};
+use crate::model::{Bytes, Code, Window};
 use crate::refusal::Refusal;
 use crate::report::{Document, Exit};
 use crate::window::records;
@@ -19,7 +19,7 @@ pub(super) fn run(args: &SnapshotArgs, context: &mut Context) -> Result<Document
     }
     match take(args, context) {
         // A window may have begun meanwhile.
-        Err(refusal) => working().map(skip).ok_or(refusal),
+        Err(refusal) if refusal.has(Code::LockHeld) => working().map(skip).ok_or(refusal),
         taken => taken,
     }
 }
