@@ -140,8 +140,10 @@ impl Namespace {
             .to_owned()
     }
 
-    /// Deletes the namespace and makes a new, empty one of the same name.
+    /// Deletes the namespace and makes a new, empty one of the same name. Its link goes first, as with a plugin's DEL: the kernel
+    /// deletes a namespace later than `ip netns del` ends, and until then a macvlan with that MAC cannot be up (EADDRINUSE).
     pub fn replace(&self) {
+        let _ = self.try_ip("link del eth0");
         tool::ip(&format!("netns del {}", self.name));
         tool::ip(&format!("netns add {}", self.name));
         self.ip("link set lo up");

@@ -59,7 +59,10 @@ impl Witness {
             .collect();
         for name in ["links", "addresses"] {
             let links = sections[name].as_array_mut().into_iter().flatten();
-            links.filter_map(Value::as_object_mut).for_each(adjust);
+            for link in links.filter_map(Value::as_object_mut) {
+                ordinary::bridge_without_state(link);
+                adjust(link);
+            }
         }
         for (name, part) in [
             ("links", None),

@@ -22,6 +22,18 @@ pub(super) fn forget_indexes(link: &mut Map<String, Value>) {
     link.remove("link_index");
 }
 
+/// A bridge has no state until the kernel notes a change of its carrier (`linkwatch`); without one it passes packets as it does when up.
+pub(super) fn bridge_without_state(link: &mut Map<String, Value>) {
+    let kind = link.get("linkinfo").map(|info| &info["info_kind"]);
+    if kind.is_some_and(|kind| kind == "bridge")
+        && link
+            .get("operstate")
+            .is_some_and(|state| state == "UNKNOWN")
+    {
+        link.insert("operstate".to_owned(), json!("UP"));
+    }
+}
+
 /// When a bridge and its ports do something next.
 pub(super) fn bridge_timers(links: &mut Value) {
     for (_, link) in links.as_object_mut().into_iter().flatten() {
