@@ -13,7 +13,7 @@ pub fn shown() -> Value {
     for qdisc in qdiscs.iter().filter(|qdisc| qdisc["handle"] != "0:") {
         let word = |key: &str| qdisc[key].as_str().unwrap_or_default();
         let (dev, handle) = (word("dev"), word("handle"));
-        let places = match word("kind") {
+        let mut places = match word("kind") {
             "clsact" => vec!["ingress".to_owned(), "egress".to_owned()],
             "ingress" => vec!["ingress".to_owned()],
             _ => vec![format!("parent {handle}")],
@@ -22,6 +22,11 @@ pub fn shown() -> Value {
         let classes = tool::run(&mut tc(&format!("-d class show dev {dev}")));
         let mut classes: Vec<&str> = classes.lines().collect();
         classes.sort_unstable();
+        // "class htb 1:1 parent 1: ..."; its filters decide among the classes below it.
+        let own = |class: &str| class.split(' ').nth(2).map(str::to_owned);
+        let own = classes.iter().filter_map(|class| own(class));
+        let own = own.filter(|class| class.starts_with(handle));
+        places.extend(own.map(|class| format!("parent {class}")));
         shown.insert(format!("classes of {dev}"), json!(classes));
         for place in places {
             let mut filters = json_of(&format!("filter show dev {dev} {place}"));

@@ -1,13 +1,13 @@
 //! The hash tables of filters `u32`.
 //!
-//! Each priority has a first table, whose number the kernel chooses: `800`, `801` and so on for each qdisc, in the order of
+//! Each priority of a chain has a first table, whose number the kernel chooses: `800`, `801` and so on for each qdisc, in the order of
 //! creation, and never one twice (`gen_new_htid` in `net/sched/cls_u32.c`). netfix stores filters in it without that number, as
 //! tc(8) takes them too, so that they come back into the first table whatever its number is.
 
 use std::collections::BTreeMap;
 
 use super::filter::{number, set_number};
-use crate::model::net::traffic::{OPTIONS, TrafficObject};
+use crate::model::net::traffic::{CHAIN, OPTIONS, TrafficObject};
 
 const TCA_U32_HASH: u16 = 2;
 const TCA_U32_LINK: u16 = 3;
@@ -22,9 +22,10 @@ const CHOSEN: u32 = 0x8000_0000;
 /// The filters `u32` of a link in the order in which they are added: the priorities in the order of their first tables, further
 /// tables, and what is in the tables. And descriptions of those that netfix cannot restore.
 pub(super) fn resolve(filters: Vec<TrafficObject>) -> (Vec<TrafficObject>, Vec<String>) {
-    let mut priorities: BTreeMap<(u32, u32), Vec<TrafficObject>> = BTreeMap::new();
+    let mut priorities: BTreeMap<_, Vec<TrafficObject>> = BTreeMap::new();
     for filter in filters {
-        let place = (filter.parent, filter.info);
+        let chain = filter.attribute(CHAIN).map(<[u8]>::to_vec);
+        let place = (filter.parent, chain, filter.info);
         priorities.entry(place).or_default().push(filter);
     }
     let (mut tables, mut others, mut lost) = (Vec::new(), Vec::new(), Vec::new());
@@ -150,6 +151,22 @@ mod tests {
         assert_eq!(found, expected);
         let options = filters[3].attribute(OPTIONS).unwrap();
         assert_eq!(number(options, TCA_U32_HASH), Some(FIRST));
+    }
+
+    #[test]
+    fn a_priority_has_a_first_table_in_each_chain() {
+        let mut all = one_priority(2, 0x8010_0000);
+        let in_chain = one_priority(2, 0x8000_0000).into_iter().map(|mut one| {
+            let value = 5_u32.to_ne_bytes().to_vec();
+            let number = CHAIN;
+            one.attributes.push(RawAttribute { number, value });
+            one
+        });
+        all.extend(in_chain);
+        let (filters, lost) = resolve(all);
+        assert!(lost.is_empty(), "{lost:?}");
+        let tables: Vec<_> = filters.iter().map(|one| one.table).collect();
+        assert_eq!(tables, [0, 0, 0x8010_0000, 0x8000_0000]);
     }
 
     #[test]

@@ -186,10 +186,13 @@ impl<'a> Subnets<'a> {
     fn of(addresses: &'a [Address], routes: &[&'a Route], state: &'a NetState) -> Self {
         let is_direct = |route: &&&Route| {
             let (kind, _, protocol) = route.nature();
-            // The kernel looks for a gateway of IPv4 from the scope of a link on (`fib_check_nh_v4_gw`).
-            let is_wider = matches!(route, Route::V4(route) if route.scope < SCOPE_LINK);
+            // The kernel looks for a gateway of IPv4 without a TOS, from the scope of a link on (`fib_check_nh_v4_gw`).
+            let is_asked = match route {
+                Route::V4(route) => route.tos == 0 && route.scope >= SCOPE_LINK,
+                Route::V6(_) => true,
+            };
             let is_own = kind == KIND_UNICAST && protocol != PROTOCOL_KERNEL;
-            is_own && !is_wider && route.gateways().is_empty()
+            is_own && is_asked && route.gateways().is_empty()
         };
         let direct = routes.iter().filter(is_direct).flat_map(|route| {
             let devs = route.devs().into_iter();
