@@ -88,6 +88,7 @@ pub(super) fn of(case: &Case) -> Ending {
             }
             before.pod = Witness::of_pod(&pod, &node);
             before.left.pod = 0;
+            forecast.forget_daemons_of_pod();
         }
     }
     let mut end = turn(&node, &pod, case, &before, young.as_ref(), &forecast);

@@ -49,6 +49,14 @@ impl Forecast {
         }
     }
 
+    /// What it said of the daemons of the pod was about a record that another one has replaced since.
+    pub fn forget_daemons_of_pod(&mut self) {
+        if let Some(left) = &mut self.left {
+            left.pod = 0;
+        }
+        self.is_but_for_daemons = false;
+    }
+
     /// Moves what was foreseen out of the sides, and returns it.
     pub fn take_foreseen(&self, [host, pod]: &mut [Side; 2]) -> Vec<String> {
         let mut all = Vec::new();
@@ -63,7 +71,12 @@ impl Forecast {
 
     /// What it said of a side that is as before, that it did not look at a side, and that it leaves something else to daemons.
     pub fn complaints(&self, [host, pod]: &[Side; 2], left: &Left) -> Vec<String> {
-        let sides = [(&self.host, host), (&self.pod, pod)];
+        // It loses the other NIC below the pod, too.
+        let is_on_lost =
+            |it: &&ReportedProblem| !(left.has_other_nic && it.object.ends_with("eth1"));
+        let said = |all: &'_ [ReportedProblem]| all.iter().filter(is_on_lost).cloned().collect();
+        let sides: [(Vec<ReportedProblem>, _); 2] =
+            [(said(&self.host), host), (said(&self.pod), pod)];
         let alarms = sides
             .into_iter()
             .filter(|(said, side)| !said.is_empty() && side.all.is_empty());
