@@ -25,7 +25,6 @@ pub mod journald;
 pub mod kept;
 pub mod leftovers;
 pub mod libcni;
-pub mod load;
 pub mod machine;
 pub mod manifest;
 pub mod moment;

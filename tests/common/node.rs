@@ -253,10 +253,3 @@ pub fn prepared<'n>(node: &'n Node, lines: &[&str]) -> Pod<'n> {
     }
     pod
 }
-
-/// A pod with these objects loses its NIC, and has them all afterwards.
-pub fn comes_back(lines: &[&str]) {
-    let node = Node::new();
-    let pod = prepared(&node, lines);
-    node.assert_all_survive_a_loss(&[pod]);
-}

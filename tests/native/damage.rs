@@ -6,35 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::common::{Node, Pod, Run, kept};
-
-/// Three pods, a snapshot, `harm` for the second one's checkpoint, the loss; then a restore that must be
-/// incomplete.
-fn restore_with_one_bad(code: &str, harm: impl Fn(&Path, &Pod<'_>)) -> Run {
-    let node = Node::new();
-    let pods = node.simple_pods(3);
-    let before: Vec<_> = pods.iter().map(Pod::capture).collect();
-    node.snapshot();
-    node.remove_generations();
-    let file = node.checkpoint_of(&pods[1]);
-    harm(&file, &pods[1]);
-    node.lose_and_reload();
-    let bare = pods[1].capture();
-    let as_json = node.netfix_json("plan");
-    let errors = [(code, pods[1].name())];
-    let run = node.netfix("restore").exits(5).errors(&errors);
-    bare.assert_same(&pods[1].capture(), "the pod without a usable checkpoint");
-    for number in [0, 2] {
-        pods[number].assert_same_as(&before[number]);
-    }
-    as_json.exits(5).errors(&errors);
-    let folder = match code {
-        "checkpoint-missing" => "/run/netns",
-        _ => "checkpoints",
-    };
-    let object = format!("{folder}/{}", pods[1].name());
-    run.names(code, pods[1].name(), &[&object])
-}
+use crate::common::{Node, Pod, kept};
 
 fn rewrite(file: &Path, change: impl Fn(&mut Value)) {
     let text = fs::read_to_string(file).expect("the checkpoint");
@@ -43,158 +15,155 @@ fn rewrite(file: &Path, change: impl Fn(&mut Value)) {
     fs::write(file, value.to_string()).expect("the checkpoint can be rewritten");
 }
 
-#[test]
-fn a_truncated_checkpoint_is_corrupt() {
-    restore_with_one_bad("checkpoint-corrupt", |file, _| {
-        let text = fs::read(file).expect("the checkpoint");
-        fs::write(file, &text[..text.len() / 2]).expect("a shorter checkpoint");
-    });
+/// Sets a value of the pod's link, with the right checksum.
+fn exaggerate(file: &Path, key: &str, value: &Value) {
+    let mut stored = kept::json(&fs::read(file).expect("the checkpoint"));
+    let links = stored["netfix"]["state"]["links"].as_array_mut();
+    let mut links = links.expect("links").iter_mut();
+    links.find(|link| link["name"] == "eth0").expect("eth0")[key] = value.clone();
+    let text = kept::with_checksum(stored, "/netfix/checksum");
+    fs::write(file, text).expect("the checkpoint can be rewritten");
 }
 
-#[test]
-fn an_empty_checkpoint_is_corrupt_and_not_missing() {
-    restore_with_one_bad("checkpoint-corrupt", |file, _| {
-        fs::write(file, "").expect("an empty checkpoint");
-    });
-}
-
-#[test]
-fn a_checkpoint_with_one_flipped_bit_is_corrupt() {
-    restore_with_one_bad("checkpoint-corrupt", |file, pod| {
+/// Damages the checkpoint of a pod in the way that the pod's name says; returns the code of the error.
+fn harm(file: &Path, pod: &Pod<'_>, way: &str) -> &'static str {
+    let text = fs::read_to_string(file).expect("the checkpoint");
+    let replaced = |from: &str, to: &str| {
+        assert!(text.contains(from), "the checkpoint does not hold {from}");
+        text.replacen(from, to, 1).into_bytes()
+    };
+    let bytes = match way {
+        "truncated" => text.as_bytes()[..text.len() / 2].to_vec(),
+        "empty" => Vec::new(),
         // 0 and 1 differ in one bit: the file stays valid JSON with another MAC in it.
-        let text = fs::read_to_string(file).expect("the checkpoint");
-        let flipped = pod.mac().replacen("02:00:00", "02:10:00", 1);
-        assert!(
-            text.contains(&pod.mac()),
-            "the checkpoint does not hold {}",
-            pod.mac()
-        );
-        fs::write(file, text.replace(&pod.mac(), &flipped)).expect("a flipped checkpoint");
-    });
+        "flipped" => {
+            let flipped = pod.mac().replacen("02:00:00", "02:10:00", 1);
+            assert!(text.contains(&pod.mac()), "no {} in it", pod.mac());
+            text.replace(&pod.mac(), &flipped).into_bytes()
+        }
+        // It does not become a file of i40e_net_fix.
+        "key" => replaced("\"netfix\"", "\"netfiy\""),
+        "binary" => vec![0xff, 0xfe, 0, 1, 2, 3],
+        "foreign" => br#"{"hello":"world","list":[1,2,3]}"#.to_vec(),
+        _ => {
+            return harm_the_value(file, way);
+        }
+    };
+    fs::write(file, bytes).expect("a damaged checkpoint");
+    "checkpoint-corrupt"
 }
 
-#[test]
-fn a_flipped_bit_in_the_keys_of_i40e_net_fix_is_damage_too() {
-    restore_with_one_bad("checkpoint-corrupt", |file, _| {
-        rewrite(file, |value| {
+fn harm_the_value(file: &Path, way: &str) -> &'static str {
+    match way {
+        "origin" => rewrite(file, |value| {
             value["result"]["ips"][0]["address"] = json!("10.88.1.254/16");
-        });
-    });
-}
-
-#[test]
-fn a_flipped_bit_in_the_name_of_our_key_does_not_turn_it_into_a_file_of_i40e_net_fix() {
-    restore_with_one_bad("checkpoint-corrupt", |file, _| {
-        let text = fs::read_to_string(file).expect("the checkpoint");
-        fs::write(file, text.replacen("\"netfix\"", "\"netfiy\"", 1))
-            .expect("a flipped checkpoint");
-    });
-}
-
-#[test]
-fn a_checkpoint_that_is_not_text_is_corrupt() {
-    restore_with_one_bad("checkpoint-corrupt", |file, _| {
-        fs::write(file, [0xff, 0xfe, 0, 1, 2, 3]).expect("a binary file");
-    });
-}
-
-#[test]
-fn json_that_is_not_a_checkpoint_is_corrupt() {
-    restore_with_one_bad("checkpoint-corrupt", |file, _| {
-        fs::write(file, r#"{"hello":"world","list":[1,2,3]}"#).expect("a foreign file");
-    });
-}
-
-#[test]
-fn a_checkpoint_of_a_newer_schema_is_refused_as_newer_not_as_damaged() {
-    restore_with_one_bad("checkpoint-corrupt", |file, _| {
-        rewrite(file, |value| value["netfix"]["schema"] = json!(99));
-    });
-}
-
-#[test]
-fn a_newer_schema_with_unknown_contents_is_refused_as_newer() {
-    restore_with_one_bad("checkpoint-corrupt", |file, _| {
-        rewrite(file, |value| {
+        }),
+        "newer" => rewrite(file, |value| value["netfix"]["schema"] = json!(99)),
+        "unheard" => rewrite(file, |value| {
             value["netfix"] = json!({"schema": 99, "unheard": "of"});
-        });
-    });
+        }),
+        // More than a netlink message can hold.
+        "alias" => exaggerate(file, "alias", &json!("a".repeat(70_000))),
+        "names" => {
+            let names: Vec<String> = (0..20_000).map(|at| format!("alt{at}")).collect();
+            exaggerate(file, "altnames", &json!(names));
+        }
+        "link" => {
+            let elsewhere = file.with_file_name("../elsewhere");
+            fs::rename(file, &elsewhere).expect("the checkpoint moves away");
+            std::os::unix::fs::symlink("../elsewhere", file).expect("a symbolic link");
+            return "unreadable";
+        }
+        "missing" => {
+            fs::remove_file(file).expect("the checkpoint goes");
+            return "checkpoint-missing";
+        }
+        _ => panic!("no such damage: {way}"),
+    }
+    "checkpoint-corrupt"
 }
 
+/// A newer schema is refused as such, by its own message.
 #[test]
-fn a_checkpoint_that_is_a_symbolic_link_is_not_followed() {
-    restore_with_one_bad("unreadable", |file, _| {
-        let elsewhere = file.with_file_name("../elsewhere");
-        fs::rename(file, &elsewhere).expect("the checkpoint moves away");
-        std::os::unix::fs::symlink("../elsewhere", file).expect("a symbolic link");
-    });
-}
-
-#[test]
-fn a_missing_checkpoint_is_missing() {
-    restore_with_one_bad("checkpoint-missing", |file, _| {
-        fs::remove_file(file).expect("the checkpoint goes");
-    });
-}
-
-#[test]
-fn a_namespace_that_is_gone_is_reported_and_the_others_are_restored() {
+fn each_checkpoint_that_cannot_be_used_is_reported_with_its_pod_and_the_others_are_restored() {
     let node = Node::new();
-    let pods = node.simple_pods(3);
-    let before: Vec<_> = pods.iter().map(Pod::capture).collect();
+    let ways = [
+        "truncated",
+        "empty",
+        "flipped",
+        "key",
+        "binary",
+        "foreign",
+        "origin",
+        "newer",
+        "unheard",
+        "alias",
+        "names",
+        "link",
+        "missing",
+    ];
+    let good = node.simple_pods(2);
+    let bad = ways.map(|way| node.pod(way).simple());
+    let before: Vec<_> = good.iter().map(Pod::capture).collect();
     node.snapshot();
-    pods[1].ns.delete();
+    node.remove_generations();
+    let codes: Vec<_> = bad
+        .iter()
+        .zip(ways)
+        .map(|(pod, way)| harm(&node.checkpoint_of(pod), pod, way))
+        .collect();
     node.lose_and_reload();
-    node.netfix_json("plan")
-        .exits(0)
-        .names("netns-gone", pods[1].name(), &[]);
-    node.netfix("restore")
-        .exits(0)
-        .names("netns-gone", pods[1].name(), &[]);
-    assert!(
-        !pods[1].ns.path().exists(),
-        "the namespace came back from the dead"
-    );
-    for number in [0, 2] {
-        pods[number].assert_same_as(&before[number]);
+    let bare = bad.each_ref().map(Pod::capture);
+    let errors: Vec<_> = codes
+        .iter()
+        .copied()
+        .zip(bad.iter().map(Pod::name))
+        .collect();
+    for command in ["plan", "restore"] {
+        let mut run = node.netfix_json(command).exits(5).errors(&errors);
+        for (code, pod) in &errors {
+            let folder = match *code {
+                "checkpoint-missing" => "/run/netns",
+                _ => "checkpoints",
+            };
+            run = run.names(code, pod, &[&format!("{folder}/{pod}")]);
+        }
+    }
+    for (pod, bare) in bad.iter().zip(&bare) {
+        bare.assert_same(&pod.capture(), pod.name());
+    }
+    for (pod, before) in good.iter().zip(&before) {
+        pod.assert_same_as(before);
     }
 }
 
 #[test]
-fn a_new_namespace_at_the_old_path_gets_nothing_of_the_old_one() {
+fn a_namespace_that_is_gone_replaced_or_a_plain_file_gets_nothing_and_the_others_are_restored() {
     let node = Node::new();
-    let pods = node.simple_pods(3);
-    let before: Vec<_> = pods.iter().map(Pod::capture).collect();
+    let pods = node.simple_pods(4);
+    let [good, gone, replaced, file] = &pods[..] else {
+        panic!("four pods");
+    };
+    let before = good.capture();
     node.snapshot();
+    gone.ns.delete();
     node.lose_and_reload();
-    pods[1].ns.replace();
-    let fresh = pods[1].capture();
-    let errors = [("checkpoint-missing", pods[1].name())];
-    for words in ["plan -o json", "restore"] {
-        node.netfix(words)
-            .exits(5)
-            .errors(&errors)
-            .names("netns-replaced", pods[1].name(), &[]);
+    replaced.ns.replace();
+    file.ns.delete();
+    fs::write(file.ns.path(), "").expect("a dead file in place of the namespace");
+    let fresh = replaced.capture();
+    let runs = ["plan", "restore"].map(|command| node.netfix_json(command));
+    fs::remove_file(file.ns.path()).expect("the dead file goes");
+    for run in runs {
+        run.exits(5)
+            .errors(&[("checkpoint-missing", replaced.name())])
+            .names("netns-replaced", replaced.name(), &[])
+            .names("netns-gone", gone.name(), &[])
+            .names("netns-gone", file.name(), &[]);
     }
-    fresh.assert_same(&pods[1].capture(), "the new namespace");
-    for number in [0, 2] {
-        pods[number].assert_same_as(&before[number]);
-    }
-}
-
-#[test]
-fn a_path_that_is_a_plain_file_is_reported() {
-    let node = Node::new();
-    let pods = node.simple_pods(2);
-    let before = pods[0].capture();
-    node.snapshot();
-    node.lose_and_reload();
-    pods[1].ns.delete();
-    fs::write(pods[1].ns.path(), "").expect("a dead file in place of the namespace");
-    let run = node.netfix("restore");
-    fs::remove_file(pods[1].ns.path()).expect("the dead file goes");
-    run.exits(0).names("netns-gone", pods[1].name(), &[]);
-    pods[0].assert_same_as(&before);
+    assert!(!gone.ns.path().exists(), "it came back from the dead");
+    fresh.assert_same(&replaced.capture(), "the new namespace");
+    good.assert_same_as(&before);
 }
 
 /// Runs a restore on a machine where the file `path` has another content.
@@ -227,22 +196,4 @@ fn checkpoints_of_another_machine_are_refused() {
         "this machine has no /etc/machine-id to differ from"
     );
     restore_where("/etc/machine-id", "other-machine");
-}
-
-#[test]
-fn more_than_a_netlink_message_can_hold_is_refused_with_the_right_checksum_too() {
-    let names: Vec<String> = (0..20_000).map(|at| format!("alt{at}")).collect();
-    for (key, value) in [
-        ("alias", json!("a".repeat(70_000))),
-        ("altnames", json!(names)),
-    ] {
-        restore_with_one_bad("checkpoint-corrupt", |file, _| {
-            let mut stored = kept::json(&fs::read(file).expect("the checkpoint"));
-            let links = stored["netfix"]["state"]["links"].as_array_mut();
-            let mut links = links.expect("links").iter_mut();
-            links.find(|link| link["name"] == "eth0").expect("eth0")[key] = value.clone();
-            let text = kept::with_checksum(stored, "/netfix/checksum");
-            fs::write(file, text).expect("the checkpoint can be rewritten");
-        });
-    }
 }

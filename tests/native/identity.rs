@@ -87,8 +87,9 @@ fn without_cookies_a_namespace_with_a_reused_path_and_inode_gets_nothing_of_its_
 }
 
 /// After the loss another pod has the path and the inode of the old one, and lost nothing.
-fn snapshot_with_a_reused_inode(run: impl Fn(&Node, &str) -> Run) -> Result<(), Taken> {
+fn snapshot_with_a_reused_inode() -> Result<(), Taken> {
     let node = Node::new();
+    let run = Node::netfix_on_old_kernel;
     let pod = node.pod("web").simple();
     run(&node, "snapshot").exits(0);
     let old = std::fs::read_to_string(node.checkpoint_of(&pod)).expect("the old checkpoint");
@@ -112,13 +113,8 @@ fn snapshot_with_a_reused_inode(run: impl Fn(&Node, &str) -> Run) -> Result<(), 
 }
 
 #[test]
-fn a_namespace_with_a_reused_inode_gets_its_own_checkpoint() {
-    until_reused(|| snapshot_with_a_reused_inode(Node::netfix));
-}
-
-#[test]
 fn without_cookies_a_namespace_with_a_reused_inode_gets_its_own_checkpoint() {
-    until_reused(|| snapshot_with_a_reused_inode(Node::netfix_on_old_kernel));
+    until_reused(snapshot_with_a_reused_inode);
 }
 
 #[test]
@@ -146,17 +142,31 @@ fn without_cookies_an_empty_namespace_does_not_hide_the_next_one_with_its_inode(
     });
 }
 
+/// A mount proves the first; the oldest process of the second ends before the restore; the third is mounted again while its process
+/// runs. A snapshot after the loss keeps the good checkpoints.
 #[test]
-fn without_cookies_a_mounted_namespace_without_processes_is_restored() {
+fn without_cookies_a_namespace_that_a_mount_or_a_process_proves_is_kept_and_restored() {
     let node = Node::new();
-    let pods = node.simple_pods(2);
-    let before: Vec<_> = pods.iter().map(Pod::capture).collect();
+    let mounted = node.pod("mounted").simple();
+    let mut restarted = node.pod("restarted").simple().with_process();
+    let remounted = node.pod("remounted").simple().with_process();
+    let before = [&mounted, &restarted, &remounted].map(Pod::capture);
     snapshot_on_old_kernel(&node, "");
+    let good = checkpoints(&node);
     node.lose_and_reload();
+    restarted.replace_process();
+    let pods = [&mounted, &restarted, &remounted];
+    node.netfix_on_old_kernel("snapshot")
+        .exits(1)
+        .errors(&pods.map(|pod| ("degraded", pod.name())));
+    assert_eq!(checkpoints(&node), good, "a good checkpoint was replaced");
+    remounted.ns.delete();
+    let again = Namespace::attach(remounted.name(), remounted.process_id());
     node.netfix_on_old_kernel("restore").exits(0);
     for (pod, before) in pods.iter().zip(&before) {
         pod.assert_same_as(before);
     }
+    drop(again);
 }
 
 #[test]
@@ -168,50 +178,6 @@ fn without_cookies_a_namespace_that_only_a_process_keeps_is_restored() {
     node.lose_and_reload();
     node.netfix_on_old_kernel(&format!("restore {}", pod.selector()))
         .exits(0);
-    pod.assert_same_as(&before);
-}
-
-#[test]
-fn without_cookies_a_mounted_namespace_is_restored_after_the_end_of_its_oldest_process() {
-    let node = Node::new();
-    let mut pod = node.pod("web").simple().with_process();
-    let before = pod.capture();
-    snapshot_on_old_kernel(&node, "");
-    pod.replace_process();
-    node.lose_and_reload();
-    node.netfix_on_old_kernel("restore").exits(0);
-    pod.assert_same_as(&before);
-}
-
-#[test]
-fn without_cookies_a_namespace_is_restored_after_a_remount_while_its_process_ran() {
-    let node = Node::new();
-    let pod = node.pod("web").simple().with_process();
-    let before = pod.capture();
-    snapshot_on_old_kernel(&node, "");
-    node.lose_and_reload();
-    pod.ns.delete();
-    let again = Namespace::attach(pod.name(), pod.process_id());
-    node.netfix_on_old_kernel("restore").exits(0);
-    pod.assert_same_as(&before);
-    drop(again);
-}
-
-#[test]
-fn without_cookies_a_snapshot_after_the_loss_and_the_end_of_the_oldest_process_keeps_the_good_checkpoint()
- {
-    let node = Node::new();
-    let mut pod = node.pod("web").simple().with_process();
-    let before = pod.capture();
-    snapshot_on_old_kernel(&node, "");
-    let good = checkpoints(&node);
-    node.lose_and_reload();
-    pod.replace_process();
-    node.netfix_on_old_kernel("snapshot")
-        .exits(1)
-        .errors(&[("degraded", pod.name())]);
-    assert_eq!(checkpoints(&node), good, "the good checkpoint was replaced");
-    node.netfix_on_old_kernel("restore").exits(0);
     pod.assert_same_as(&before);
 }
 
@@ -238,22 +204,8 @@ fn without_cookies_a_namespace_without_proof_is_not_changed() {
     );
 }
 
-#[test]
-fn a_checkpoint_with_a_cookie_is_used_without_cookies_if_a_mount_proves_it() {
-    let node = Node::new();
-    let pod = node.pod("web").simple();
-    let before = pod.capture();
-    node.snapshot();
-    node.lose_and_reload();
-    node.netfix_on_old_kernel("restore").exits(0);
-    pod.assert_same_as(&before);
-}
-
-/// A process ends, and a process in another namespace gets its pid.
-fn restore_with_a_reused_pid(
-    kernel: fn(&mut Command) -> Run,
-    same_inode: bool,
-) -> Result<(), Taken> {
+/// A process ends, and a process in another namespace with the same inode number gets its pid.
+fn restore_with_a_reused_pid(kernel: fn(&mut Command) -> Run) -> Result<(), Taken> {
     const PID: u32 = 4711;
     let node = Node::new();
     let pids = Pids::new(&node.ns);
@@ -280,11 +232,7 @@ fn restore_with_a_reused_pid(
     );
     pids.kill(PID, first);
     node.lose_and_reload();
-    let home = if same_inode {
-        Unnamed::with_inode(inode)?
-    } else {
-        Unnamed::new()
-    };
+    let home = Unnamed::with_inode(inode)?;
     let second = pids.sleep_as(PID, &home);
     drop(home);
     let eye = Namespace::attach(&unique_name(), second.neighbour());
@@ -311,25 +259,15 @@ fn restore_with_a_reused_pid(
 }
 
 #[test]
-fn a_process_with_a_reused_pid_gets_nothing_of_its_predecessor() {
-    until_reused(|| restore_with_a_reused_pid(Run::of, false));
-}
-
-#[test]
 fn a_process_with_a_reused_pid_in_a_namespace_with_a_reused_inode_gets_nothing_of_its_predecessor()
 {
-    until_reused(|| restore_with_a_reused_pid(Run::of, true));
-}
-
-#[test]
-fn without_cookies_a_process_with_a_reused_pid_gets_nothing_of_its_predecessor() {
-    until_reused(|| restore_with_a_reused_pid(old_kernel::run, false));
+    until_reused(|| restore_with_a_reused_pid(Run::of));
 }
 
 #[test]
 fn without_cookies_a_process_with_a_reused_pid_and_a_reused_inode_gets_nothing_of_its_predecessor()
 {
-    until_reused(|| restore_with_a_reused_pid(old_kernel::run, true));
+    until_reused(|| restore_with_a_reused_pid(old_kernel::run));
 }
 
 #[test]

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use nix::fcntl::{Flock, FlockArg};
 
 use crate::common::journald::{Entry, Journald, StalledJournald};
-use crate::common::load::Load;
 use crate::common::{Node, Run};
 
 fn of_target<'e>(entries: &'e [Entry], target: &str) -> Vec<&'e Entry> {
@@ -65,37 +64,22 @@ fn a_degraded_pod_is_in_the_journal_with_its_code_and_its_namespace() {
         ("5", "snapshot"),
         "{end:?}"
     );
+    // stderr is the same without journald.
+    let without = node.netfix("snapshot").exits(5);
+    assert_eq!(run.err, without.err);
+    assert_eq!(without.err.lines().count(), 1, "{}", without.transcript());
 }
 
+/// A restore of three pods logs its steps, which are more than the kernel queues for journald.
 #[test]
-fn every_step_of_a_restore_is_in_the_journal_with_its_pod() {
-    let node = Node::new();
-    let journald = Journald::start(&node);
-    restore_logs_every_step(&node, journald);
-}
-
-#[test]
-fn a_slow_journald_gets_every_step() {
+fn a_slow_journald_gets_every_step_of_a_restore_with_its_pod() {
     let node = Node::new();
     // In total much longer than netfix waits for a journald that does not read.
     let journald = Journald::slow(&node, Duration::from_millis(250));
-    restore_logs_every_step(&node, journald);
-}
-
-#[test]
-fn every_step_is_in_the_journal_of_a_busy_machine() {
-    let node = Node::new();
-    let journald = Journald::slow(&node, Duration::from_millis(100));
-    let _load = Load::of(8);
-    restore_logs_every_step(&node, journald);
-}
-
-/// A restore of three pods; its steps are more than the kernel queues for journald.
-fn restore_logs_every_step(node: &Node, journald: Journald) {
     let pods = node.simple_pods(3);
     node.snapshot();
     node.lose_and_reload();
-    let run = Run::of(&mut journald.netfix(node, "restore -o json")).exits(0);
+    let run = Run::of(&mut journald.netfix(&node, "restore -o json")).exits(0);
     assert_eq!(run.err, "", "{}", run.transcript());
     let mut logged: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for entry in of_target(&journald.entries(), "netfix::step") {
@@ -180,20 +164,6 @@ fn the_wait_of_a_quiet_command_is_in_the_journal() {
         "lock-held",
         "{entries:#?}"
     );
-}
-
-#[test]
-fn stderr_is_the_same_with_and_without_journald() {
-    let node = Node::new();
-    let pods = node.simple_pods(2);
-    let journald = Journald::start(&node);
-    node.snapshot();
-    pods[1].ip("link del eth0");
-    let with = Run::of(&mut journald.netfix(&node, "snapshot")).exits(5);
-    let without = node.netfix("snapshot").exits(5);
-    assert_eq!(with.err, without.err);
-    assert_eq!(without.err.lines().count(), 1, "{}", without.transcript());
-    assert!(!journald.entries().is_empty());
 }
 
 #[test]

@@ -10,9 +10,10 @@ use crate::common::runtimes::{Cgroup, Container, FakeCri, FakeDocker, Sandbox, S
 use crate::common::runtimes::{uid, unique_id};
 use crate::common::{Node, Pod, Run, tool};
 
-/// netfix for this node's pods and this namespace.
-fn with(node: &Node, alone: &Alone, words: &str) -> Run {
-    node.netfix(&format!("{words} --netns {}", alone.path()))
+/// netfix for this node's pods and these namespaces.
+fn with(node: &Node, alone: &[&Alone], words: &str) -> Run {
+    let paths = alone.iter().map(|one| format!(" --netns {}", one.path()));
+    node.netfix(&(words.to_owned() + &paths.collect::<String>()))
 }
 
 fn cri(node: &Node, sandboxes: &[Sandbox]) -> FakeCri {
@@ -51,40 +52,36 @@ fn a_namespace_that_is_mounted_in_a_pod_alone_comes_back() {
     assert!(inside("link show dev net1").contains("02:00:00:88:01:0a"));
 }
 
-/// The namespace is no finding of any command, before and after a loss, and no verdict counts it.
-fn assert_ignored(alone: &Alone, node: &Node) {
+/// No command finds them, before and after a loss, and no verdict counts them.
+#[test]
+fn namespaces_of_a_service_of_programs_and_of_any_user_are_no_pods() {
+    let node = Node::new();
+    let service = Cgroup::new(&format!("system.slice/{}.service", node.ns.name()));
+    let others = cgroups(&node);
+    let alone = [
+        Alone::start().moved(&service),
+        Alone::start(),
+        of_a_user(&others[0]),
+        of_a_user(&others[1]),
+    ];
     let pods = node.simple_pods(2);
     node.snapshot();
-    assert_eq!(alone.ip("-o link show").lines().count(), 1, "only lo");
-    with(node, alone, "check").exits(0).stdout_has(&["2 of 2"]);
-    with(node, alone, "plan")
-        .exits(0)
-        .stdout_has(&["2 selected pods"]);
-    with(node, alone, "diff").exits(0);
+    for one in &alone {
+        assert_eq!(one.ip("-o link show").lines().count(), 1, "only lo");
+    }
+    let netfix = |words: &str| with(&node, &alone.each_ref(), words).exits(0);
+    netfix("check").stdout_has(&["2 of 2"]);
+    netfix("plan").stdout_has(&["2 selected pods"]);
+    netfix("diff");
     node.lose_and_reload();
-    let run = with(node, alone, "restore").exits(0);
-    let run = run
-        .stdout_has(&["2 selected pods"])
-        .has_no("checkpoint-missing");
-    run.lacks(&alone.path());
-    assert!(pods.iter().all(Pod::has_eth0), "a pod is not restored");
-    let run = with(node, alone, "verify").exits(0);
-    run.stdout_has(&["2 selected pods"]).lacks(&alone.path());
-    let run = with(node, alone, "snapshot").exits(0);
-    run.stdout_has(&["2 selected pods"]).lacks(&alone.path());
-}
-
-#[test]
-fn the_namespace_of_a_service_is_no_pod() {
-    let node = Node::new();
-    let cgroup = Cgroup::new(&format!("system.slice/{}.service", node.ns.name()));
-    assert_ignored(&Alone::start().moved(&cgroup), &node);
-}
-
-#[test]
-fn the_namespace_of_a_program_beside_netfix_is_no_pod() {
-    let node = Node::new();
-    assert_ignored(&Alone::start(), &node);
+    for command in ["restore", "verify", "snapshot"] {
+        let run = netfix(command).stdout_has(&["2 selected pods"]);
+        let mut run = run.has_no("checkpoint-missing");
+        assert!(pods.iter().all(Pod::has_eth0), "a pod is not restored");
+        for one in &alone {
+            run = run.lacks(&one.path());
+        }
+    }
 }
 
 #[test]
@@ -94,9 +91,9 @@ fn a_bare_namespace_in_a_cgroup_of_pods_may_have_lost_its_interfaces() {
     node.snapshot();
     let cgroup = Cgroup::new(&format!("kubepods/burstable/pod{}/{}", uid(7), unique_id()));
     let alone = Alone::start().moved(&cgroup);
-    with(&node, &alone, "check").exits(2);
+    with(&node, &[&alone], "check").exits(2);
     for command in ["plan", "restore"] {
-        let run = with(&node, &alone, command).exits(5);
+        let run = with(&node, &[&alone], command).exits(5);
         assert_eq!(
             run.coded("checkpoint-missing").len(),
             1,
@@ -121,25 +118,35 @@ fn a_mounted_bare_namespace_may_have_lost_its_interfaces_whatever_its_cgroup() {
 }
 
 #[test]
-fn a_services_namespace_with_a_checkpoint_is_restored() {
+fn namespaces_of_a_service_and_of_a_user_with_an_interface_on_the_host_are_pods_and_restored() {
     let node = Node::new();
-    let cgroup = Cgroup::new(&format!("system.slice/{}.service", node.ns.name()));
-    let alone = Alone::start().moved(&cgroup);
-    let pid = alone.id();
-    node.ns.ip(&format!(
-        "link add link eth0 name new0 netns {pid} type macvlan mode bridge"
-    ));
-    alone.ip("link set new0 name eth0");
-    alone.ip("link set eth0 up");
-    alone.ip("addr add 10.88.2.7/16 dev eth0");
-    with(&node, &alone, "snapshot").exits(0);
+    let service = Cgroup::new(&format!("system.slice/{}.service", node.ns.name()));
+    let [others, _] = cgroups(&node);
+    let pods = [Alone::start().moved(&service), of_a_user(&others)];
+    let addresses = ["10.88.2.7/16", "10.88.2.8/16"];
+    for (pod, address) in pods.iter().zip(addresses) {
+        node.ns.ip(&format!(
+            "link add link eth0 name new0 netns {} type macvlan mode bridge",
+            pod.id()
+        ));
+        pod.ip("link set new0 name eth0");
+        pod.ip("link set eth0 up");
+        pod.ip(&format!("addr add {address} dev eth0"));
+    }
+    let netfix = |words: &str| with(&node, &pods.each_ref(), words);
+    netfix("snapshot").exits(0).stdout_has(&["2 selected pods"]);
     node.lose_and_reload();
-    assert!(!alone.ip("-o link show").contains("eth0"));
-    with(&node, &alone, "check").exits(2);
-    with(&node, &alone, "restore")
+    assert!(
+        pods.iter()
+            .all(|pod| !pod.ip("-o link show").contains("eth0"))
+    );
+    netfix("check").exits(2);
+    netfix("restore")
         .exits(0)
-        .stdout_has(&["1 selected pod restored"]);
-    assert!(alone.ip("-o addr show dev eth0").contains("10.88.2.7/16"));
+        .stdout_has(&["2 selected pods restored"]);
+    for (pod, address) in pods.iter().zip(addresses) {
+        assert!(pod.ip("-o addr show dev eth0").contains(address));
+    }
 }
 
 #[test]
@@ -238,65 +245,31 @@ fn cgroups(node: &Node) -> [Cgroup; 2] {
 }
 
 #[test]
-fn a_namespace_that_any_user_can_make_is_no_pod() {
-    for number in 0..2 {
-        let node = Node::new();
-        let cgroup = &cgroups(&node)[number];
-        assert_ignored(&of_a_user(cgroup), &node);
-    }
-}
-
-#[test]
-fn what_a_user_puts_into_a_namespace_takes_nothing_from_a_pod() {
-    for number in 0..2 {
-        let node = Node::new();
-        let pods = node.simple_pods(2);
-        let before: Vec<_> = pods.iter().map(Pod::capture).collect();
-        let cgroup = &cgroups(&node)[number];
-        let user = of_a_user(cgroup);
+fn what_users_put_into_their_namespaces_takes_nothing_from_a_pod() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    let before: Vec<_> = pods.iter().map(Pod::capture).collect();
+    let cgroups = cgroups(&node);
+    let users = cgroups.each_ref().map(of_a_user);
+    for user in &users {
         user.ip("link add d0 type veth peer name d1");
-        let addresses = pods[0].ip("-4 -o addr show dev eth0");
-        let address = addresses.split_whitespace().nth(3).expect("an address");
-        user.ip(&format!("addr add {address} dev d0"));
+        user.ip(&format!("addr add {}/16 dev d0", pods[0].address()));
         user.ip("link set d0 up");
         user.ip("link add t0 type vxlan id 9 dstport 4789");
-        for command in ["snapshot", "check", "plan", "diff"] {
-            with(&node, &user, command)
-                .exits(0)
-                .stdout_has(&["2 "])
-                .lacks(&user.path());
-        }
-        node.lose_and_reload();
-        with(&node, &user, "restore")
-            .exits(0)
-            .stdout_has(&["2 selected pods restored"]);
-        for (pod, before) in pods.iter().zip(&before) {
-            pod.assert_same_as(before);
-        }
     }
-}
-
-#[test]
-fn a_pod_with_a_user_namespace_is_restored() {
-    let node = Node::new();
-    let [cgroup, _] = cgroups(&node);
-    let alone = of_a_user(&cgroup);
-    node.ns.ip(&format!(
-        "link add link eth0 name new0 netns {} type macvlan mode bridge",
-        alone.id()
-    ));
-    alone.ip("link set new0 name eth0");
-    alone.ip("link set eth0 up");
-    alone.ip("addr add 10.88.2.8/16 dev eth0");
-    with(&node, &alone, "snapshot")
-        .exits(0)
-        .stdout_has(&["1 selected pod"]);
+    let netfix = |words: &str| {
+        let run = with(&node, &users.each_ref(), words).exits(0);
+        let run = run.lacks(&users[0].path());
+        run.lacks(&users[1].path())
+    };
+    for command in ["snapshot", "check", "plan", "diff"] {
+        netfix(command).stdout_has(&["2 "]);
+    }
     node.lose_and_reload();
-    with(&node, &alone, "check").exits(2);
-    with(&node, &alone, "restore")
-        .exits(0)
-        .stdout_has(&["1 selected pod restored"]);
-    assert!(alone.ip("-o addr show dev eth0").contains("10.88.2.8/16"));
+    netfix("restore").stdout_has(&["2 selected pods restored"]);
+    for (pod, before) in pods.iter().zip(&before) {
+        pod.assert_same_as(before);
+    }
 }
 
 #[test]

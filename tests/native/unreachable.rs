@@ -97,18 +97,6 @@ fn a_runtime_that_accepts_connections_and_never_answers() {
 }
 
 #[test]
-fn a_runtime_that_hangs_when_listing_pods() {
-    refused_by_cri(
-        |sandboxes| Script {
-            sandboxes,
-            hangs_at: Some(Step::List),
-            ..Script::default()
-        },
-        "ListPodSandbox: no answer",
-    );
-}
-
-#[test]
 fn a_runtime_that_hangs_when_inspecting_a_pod() {
     refused_by_cri(
         |sandboxes| Script {

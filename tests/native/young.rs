@@ -166,24 +166,6 @@ fn a_new_pod_that_lost_its_interface_is_restored_from_libcnis_cache() {
 }
 
 #[test]
-fn a_restore_from_the_cache_is_watched_and_counted_like_any_other() {
-    let node = Node::new();
-    let _pods = node.simple_pods(1);
-    node.snapshot();
-    let late = node.pod("late");
-    attach(&node, &late, "10.88.2.10/16");
-    node.lose_and_reload();
-    let run = with_cache(&node, "restore --watch 1s -o json").exits(0);
-    assert_eq!(
-        state_of(&run, &late).0,
-        json!("restored"),
-        "{}",
-        run.transcript()
-    );
-    assert_eq!(run.json()["pods"].as_array().map(Vec::len), Some(2));
-}
-
-#[test]
 fn a_new_pod_that_kept_another_interface_is_restored_too() {
     let node = Node::new();
     let _pods = node.simple_pods(1);
@@ -201,19 +183,11 @@ fn a_new_pod_that_kept_another_interface_is_restored_too() {
         state_of(&run, &late),
         (json!("degraded"), json!("link-gone"))
     );
-    let run = with_cache(&node, "restore").exits(0);
+    let run = with_cache(&node, "restore --watch 1s -o json").exits(0);
     assert_recreated(&late, &before, &run);
-}
-
-#[test]
-fn without_any_snapshot_a_pod_is_restored_from_the_cache() {
-    let node = Node::new();
-    let late = node.pod("late");
-    attach(&node, &late, "10.88.2.10/16");
-    let before = late.capture();
-    node.lose_and_reload();
-    let run = with_cache(&node, "restore").exits(0);
-    assert_recreated(&late, &before, &run);
+    // It is watched and counted like any other.
+    assert_eq!(state_of(&run, &late).0, json!("restored"));
+    assert_eq!(run.json()["pods"].as_array().map(Vec::len), Some(2));
 }
 
 #[test]
@@ -268,15 +242,18 @@ fn an_entry_is_used_only_for_the_sandbox_that_the_runtime_reports() {
 }
 
 #[test]
-fn a_pod_is_selected_by_the_name_that_only_the_cache_has() {
+fn without_any_snapshot_pods_are_selected_by_their_names_and_restored_from_the_cache() {
     let node = Node::new();
-    let late = node.pod("late");
+    let (late, other) = (node.pod("late"), node.pod("other"));
     attach(&node, &late, "10.88.2.10/16");
-    let other = node.pod("other");
-    attach(&node, &other, "10.88.2.20/16");
+    let plugin = json!({"type": "macvlan", "master": "eth0", "mode": "bridge", "ipam": static_ipam(&["10.88.2.20/16"])});
+    Network::new(&node, "lab", &[plugin]).attach(&other, "eth0");
+    let before = other.capture();
     node.lose_and_reload();
     let run = with_cache(&node, &format!("restore shop/{}", short_name(&late))).exits(0);
     assert!(late.has_eth0() && !other.has_eth0(), "{}", run.transcript());
+    let run = with_cache(&node, "restore").exits(0);
+    assert_recreated(&other, &before, &run);
 }
 
 #[test]

@@ -1,30 +1,31 @@
 //! One part is lost or changed, and the link stays.
 
 use std::path::Path;
+use std::slice;
 
-use super::{is_repaired, is_repaired_by};
+use super::{are_repaired, numbered};
 use crate::common::{Node, Pod};
 
 const OBJECTS: &[&str] = &[
     "link set eth0 alias own",
-    "addr add 10.9.0.5/24 dev eth0",
-    "addr add fd10::5/64 dev eth0",
-    "route add 172.16.0.0/12 via 10.9.0.1",
-    "route add fd50::/64 via fd10::1",
-    "rule add pref 100 from 10.9.0.5 lookup 100",
-    "neigh add 10.9.0.9 lladdr 02:00:00:00:00:99 dev eth0",
+    "addr add 10.9.NN.5/24 dev eth0",
+    "addr add fd10:NN::5/64 dev eth0",
+    "route add 172.16.0.0/12 via 10.9.NN.1",
+    "route add fd50::/64 via fd10:NN::1",
+    "rule add pref 100 from 10.9.NN.5 lookup 100",
+    "neigh add 10.9.NN.9 lladdr 02:00:00:00:00:99 dev eth0",
 ];
 
 #[test]
 fn each_single_loss_is_repaired_in_place() {
-    for harm in [
-        "addr del 10.9.0.5/24 dev eth0",
-        "addr del fd10::5/64 dev eth0",
+    let harms = [
+        "addr del 10.9.NN.5/24 dev eth0",
+        "addr del fd10:NN::5/64 dev eth0",
         "route del 172.16.0.0/12",
         "route del fd50::/64",
         "route del default",
         "rule del pref 100",
-        "neigh del 10.9.0.9 dev eth0",
+        "neigh del 10.9.NN.9 dev eth0",
         "link set eth0 down",
         "link set eth0 mtu 1400",
         "link set eth0 address 02:00:00:00:00:77",
@@ -41,51 +42,30 @@ fn each_single_loss_is_repaired_in_place() {
         "-4 route flush table all dev eth0",
         "-6 route flush table main dev eth0",
         "addr flush dev eth0",
-    ] {
-        is_repaired(OBJECTS, &[harm]);
-    }
+    ];
+    are_repaired(
+        &harms
+            .each_ref()
+            .map(|harm| (OBJECTS, slice::from_ref(harm))),
+    );
 }
 
 #[test]
 fn what_is_lost_beside_the_only_link_comes_back_with_it() {
-    let objects = [
-        "addr add 10.7.7.7/32 dev lo",
-        "rule add pref 100 from 10.7.7.7 lookup 100",
-        "route add blackhole 172.31.0.0/16",
-        "route add 10.7.0.0/16 dev lo table 100",
-    ];
-    is_repaired_by(&objects, |pod| {
-        for harm in [
+    are_repaired(&[(
+        &[
+            "addr add 10.7.7.7/32 dev lo",
+            "rule add pref 100 from 10.7.7.7 lookup 100",
+            "route add blackhole 172.31.0.0/16",
+            "route add 10.7.0.0/16 dev lo table 100",
+        ],
+        &[
             "route del 10.7.0.0/16 dev lo table 100",
             "rule del pref 100",
             "route del blackhole 172.31.0.0/16",
             "link del eth0",
-        ] {
-            pod.ip(harm);
-        }
-    });
-}
-
-#[test]
-fn neighbours_of_every_kind_come_back() {
-    super::comes_back(&[
-        "neigh add 10.88.0.21 lladdr 02:00:00:00:00:21 dev eth0 proto static",
-        "neigh add 10.88.0.22 lladdr 02:00:00:00:00:22 dev eth0 extern_learn",
-        "neigh add 10.88.0.23 lladdr 02:00:00:00:00:23 dev eth0 nud noarp",
-        "neigh add 10.88.0.24 dev eth0 managed",
-        "neigh add fd88::25 lladdr 02:00:00:00:00:25 dev eth0 router proto 77",
-        "neigh add proxy 10.88.0.26 dev eth0 proto static",
-    ]);
-}
-
-#[test]
-fn flags_and_an_alias_of_255_bytes_come_back() {
-    let alias = "x".repeat(255);
-    super::comes_back(&[
-        "link set eth0 dynamic on",
-        "link set eth0 trailers off",
-        &format!("link set eth0 alias {alias}"),
-    ]);
+        ],
+    )]);
 }
 
 /// A pod with other values of them.
@@ -104,10 +84,28 @@ fn with_undumped_settings(node: &Node) -> Pod<'_> {
 }
 
 #[test]
-fn settings_that_the_link_dump_lacks_come_back() {
+fn neighbours_of_every_kind_flags_a_long_alias_and_settings_that_the_link_dump_lacks_come_back() {
+    let neighbours = [
+        "neigh add 10.88.0.21 lladdr 02:00:00:00:00:21 dev eth0 proto static",
+        "neigh add 10.88.0.22 lladdr 02:00:00:00:00:22 dev eth0 extern_learn",
+        "neigh add 10.88.0.23 lladdr 02:00:00:00:00:23 dev eth0 nud noarp",
+        "neigh add 10.88.0.24 dev eth0 managed",
+        "neigh add fd88::25 lladdr 02:00:00:00:00:25 dev eth0 router proto 77",
+        "neigh add proxy 10.88.0.26 dev eth0 proto static",
+    ];
+    let alias = format!("link set eth0 alias {}", "x".repeat(255));
+    let flags = [
+        "link set eth0 dynamic on",
+        "link set eth0 trailers off",
+        &alias,
+    ];
     let node = Node::new();
-    let pod = with_undumped_settings(&node);
-    node.assert_all_survive_a_loss(&[pod]);
+    let pods = [
+        numbered(&node, 1, &neighbours),
+        numbered(&node, 2, &flags),
+        with_undumped_settings(&node),
+    ];
+    node.assert_all_survive_a_loss(&pods);
 }
 
 #[test]

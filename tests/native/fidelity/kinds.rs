@@ -15,17 +15,16 @@ fn with_macvtap<'n>(node: &'n Node, options: &str) -> Pod<'n> {
 }
 
 #[test]
-fn a_macvtap_comes_back() {
-    for options in ["mode bridge", "mode private", "mode vepa bcqueuelen 2000"] {
-        let node = Node::new();
-        let pod = with_macvtap(&node, options);
-        node.snapshot();
-        node.lose_and_reload();
-        // A new one has the default qdisc of its namespace.
-        node.netfix("diff").exits(3).errors(&[]);
-        node.restore();
-        node.assert_all_survive_a_loss(&[pod]);
-    }
+fn macvtaps_come_back() {
+    let node = Node::new();
+    let modes = ["mode bridge", "mode private", "mode vepa bcqueuelen 2000"];
+    let pods = modes.map(|options| with_macvtap(&node, options));
+    node.snapshot();
+    node.lose_and_reload();
+    // A new one has the default qdisc of its namespace.
+    node.netfix("diff").exits(3).errors(&[]);
+    node.restore();
+    node.assert_all_survive_a_loss(&pods);
 }
 
 #[test]

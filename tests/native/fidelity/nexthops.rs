@@ -1,6 +1,6 @@
 //! Nexthop objects: of hops, groups and resilient groups, and the routes that refer to them.
 
-use super::{comes_back, is_repaired, prepared};
+use super::{are_repaired, come_back, prepared};
 use crate::common::Node;
 
 const HOPS: &[&str] = &[
@@ -29,37 +29,34 @@ const HOPS_OF_IPV6: &[&str] = &[
     "route add 10.96.0.0/16 nhid 30",
 ];
 
+/// Also a hop without a route, and routes to a hop before and behind others.
 #[test]
 fn hops_groups_and_their_routes_come_back() {
-    comes_back(HOPS);
-    comes_back(HOPS_OF_IPV6);
-}
-
-#[test]
-fn a_hop_without_a_route_comes_back() {
-    comes_back(&["nexthop add id 10 via 10.88.0.1 dev eth0"]);
-}
-
-#[test]
-fn a_route_to_a_hop_stands_where_it_was_among_others() {
-    comes_back(&[
-        "nexthop add id 10 via 10.88.0.1 dev eth0",
-        "route add 10.91.0.0/16 nhid 10",
-        "route append 10.91.0.0/16 via 10.88.0.3",
-        "route add 10.92.0.0/16 via 10.88.0.3",
-        "route append 10.92.0.0/16 nhid 10",
+    come_back(&[
+        HOPS,
+        HOPS_OF_IPV6,
+        &["nexthop add id 10 via 10.88.0.1 dev eth0"],
+        &[
+            "nexthop add id 10 via 10.88.0.1 dev eth0",
+            "route add 10.91.0.0/16 nhid 10",
+            "route append 10.91.0.0/16 via 10.88.0.3",
+            "route add 10.92.0.0/16 via 10.88.0.3",
+            "route append 10.92.0.0/16 nhid 10",
+        ],
     ]);
 }
 
 #[test]
 fn a_lost_or_changed_hop_is_repaired_in_place() {
-    is_repaired(HOPS, &["nexthop del id 12"]);
-    is_repaired(HOPS, &["nexthop del id 10"]);
-    is_repaired(HOPS, &["nexthop replace id 11 via 10.88.0.9 dev eth0"]);
-    is_repaired(HOPS, &["nexthop replace id 20 group 11"]);
-    is_repaired(HOPS, &["route del 10.92.0.0/16 nhid 20 metric 50"]);
-    is_repaired(HOPS, &["link set eth0 down", "link set eth0 up"]);
-    is_repaired(HOPS_OF_IPV6, &["nexthop flush"]);
+    are_repaired(&[
+        (HOPS, &["nexthop del id 12"]),
+        (HOPS, &["nexthop del id 10"]),
+        (HOPS, &["nexthop replace id 11 via 10.88.0.9 dev eth0"]),
+        (HOPS, &["nexthop replace id 20 group 11"]),
+        (HOPS, &["route del 10.92.0.0/16 nhid 20 metric 50"]),
+        (HOPS, &["link set eth0 down", "link set eth0 up"]),
+        (HOPS_OF_IPV6, &["nexthop flush"]),
+    ]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Qdiscs, classes and filters: of each kind that this kernel has.
 
-use crate::common::{GATEWAY4, Node, Pod};
+use crate::common::{GATEWAY4, Node, Pod, Run};
 
 /// A pod with a macvlan, and what these lines for tc(8) add.
 fn shaped<'n>(node: &'n Node, lines: &[&str]) -> Pod<'n> {
@@ -60,30 +60,19 @@ const TREES: [&[&str]; 13] = [
 #[test]
 fn every_tree_of_qdiscs_comes_back_with_its_classes_and_filters() {
     let node = Node::new();
-    let pods: Vec<_> = TREES.iter().map(|lines| shaped(&node, lines)).collect();
+    let mut pods: Vec<_> = TREES.iter().map(|lines| shaped(&node, lines)).collect();
+    let queues = node.pod("queues");
+    queues.macvlan("mode bridge", "numtxqueues 4");
+    queues.up_with_address();
+    queues.tc("qdisc add dev eth0 root handle 8: mq");
+    queues.tc("qdisc add dev eth0 parent 8:2 handle 9: pfifo limit 7");
+    let down = node.pod("down");
+    down.macvlan("mode bridge", "");
+    down.tc("qdisc add dev eth0 root tbf rate 10mbit burst 10k latency 50ms");
+    pods.extend([queues, down]);
     node.assert_all_survive_a_loss(&pods);
     let diff = node.netfix("diff").exits(0);
     assert!(!diff.out.contains("qdisc"), "{}", diff.transcript());
-}
-
-#[test]
-fn the_children_of_a_multiqueue_qdisc_come_back() {
-    let node = Node::new();
-    let pod = node.pod("web");
-    pod.macvlan("mode bridge", "numtxqueues 4");
-    pod.up_with_address();
-    pod.tc("qdisc add dev eth0 root handle 8: mq");
-    pod.tc("qdisc add dev eth0 parent 8:2 handle 9: pfifo limit 7");
-    node.assert_all_survive_a_loss(&[pod]);
-}
-
-#[test]
-fn a_link_that_is_down_gets_its_qdisc_back() {
-    let node = Node::new();
-    let pod = node.pod("web");
-    pod.macvlan("mode bridge", "");
-    pod.tc("qdisc add dev eth0 root tbf rate 10mbit burst 10k latency 50ms");
-    node.assert_all_survive_a_loss(&[pod]);
 }
 
 #[test]
@@ -103,64 +92,57 @@ fn the_largest_packet_still_passes_a_restored_tbf() {
     assert!(passes(), "after");
 }
 
-/// A pod with these qdiscs suffers this on a link that stays, and is repaired.
-fn is_repaired(lines: &[&str], harm: &[&str]) {
-    let harm_it = |pod: &Pod<'_>| harm.iter().for_each(|line| pod.tc(line));
-    super::is_repaired_by_from(|node| shaped(node, lines), harm_it);
-}
-
 const TBF: &str = "qdisc add dev eth0 root handle 1: tbf rate 10mbit burst 10k latency 50ms";
 
 #[test]
-fn a_changed_option_is_repaired_in_place() {
-    is_repaired(
-        &[TBF],
-        &["qdisc change dev eth0 handle 1: root tbf rate 5mbit burst 20k latency 50ms"],
-    );
-    let tree = TREES[9];
-    for harm in [
-        "class change dev eth0 parent 1:1 classid 1:10 htb rate 2mbit",
-        "qdisc change dev eth0 parent 1:10 handle 10: bfifo limit 500",
-        "qdisc change dev eth0 parent 5:1 handle 6: pfifo limit 500",
-    ] {
-        is_repaired(tree, &[harm]);
-    }
-}
-
-#[test]
-fn what_was_lost_of_a_tree_is_added() {
-    for harm in ["qdisc del dev eth0 root", "qdisc del dev eth0 parent 1:10"] {
-        is_repaired(TREES[9], &[harm]);
-    }
-    is_repaired(
-        TREES[9],
-        &[
-            "qdisc del dev eth0 parent 1:5",
-            "class del dev eth0 classid 1:5",
-        ],
-    );
-    is_repaired(TREES[8], &["qdisc del dev eth0 clsact"]);
-}
-
-#[test]
-fn a_lost_filter_alone_is_added() {
-    let place = "filter del dev eth0 parent 1: protocol ip pref 2";
-    for node in ["2:3:800", "801::5"] {
-        let handle = format!("{place} handle {node} u32");
-        is_repaired(TREES[12], &[&handle]);
-    }
-    is_repaired(
-        TREES[11],
-        &["filter del dev eth0 ingress protocol all pref 9 chain 4"],
-    );
-}
-
-#[test]
-fn a_changed_class_of_a_filter_is_repaired_in_place() {
-    is_repaired(
-        TREES[11],
-        &["filter change dev eth0 egress protocol ip pref 7 handle 800::800 u32 classid 1:9"],
-    );
+fn what_was_lost_or_changed_of_a_tree_is_repaired_in_place() {
+    let priority = "filter del dev eth0 parent 1: protocol ip pref 2";
+    let [key, link] = ["2:3:800", "801::5"].map(|node| format!("{priority} handle {node} u32"));
+    let rows: [(&[&str], &[&str]); 12] = [
+        (
+            &[TBF],
+            &["qdisc change dev eth0 handle 1: root tbf rate 5mbit burst 20k latency 50ms"],
+        ),
+        (
+            TREES[9],
+            &["class change dev eth0 parent 1:1 classid 1:10 htb rate 2mbit"],
+        ),
+        (
+            TREES[9],
+            &["qdisc change dev eth0 parent 1:10 handle 10: bfifo limit 500"],
+        ),
+        (
+            TREES[9],
+            &["qdisc change dev eth0 parent 5:1 handle 6: pfifo limit 500"],
+        ),
+        (TREES[9], &["qdisc del dev eth0 root"]),
+        (TREES[9], &["qdisc del dev eth0 parent 1:10"]),
+        (
+            TREES[9],
+            &[
+                "qdisc del dev eth0 parent 1:5",
+                "class del dev eth0 classid 1:5",
+            ],
+        ),
+        (TREES[8], &["qdisc del dev eth0 clsact"]),
+        (TREES[12], &[&key]),
+        (TREES[12], &[&link]),
+        (
+            TREES[11],
+            &["filter del dev eth0 ingress protocol all pref 9 chain 4"],
+        ),
+        (
+            TREES[11],
+            &["filter change dev eth0 egress protocol ip pref 7 handle 800::800 u32 classid 1:9"],
+        ),
+    ];
+    let node = Node::new();
+    let pods = rows.map(|(lines, _)| shaped(&node, lines));
+    super::all_are_repaired(&node, &pods, |row, pod| {
+        for line in rows[row].1 {
+            pod.tc(line);
+        }
+    });
 }
 
 #[test]
@@ -183,59 +165,21 @@ fn a_filter_comes_back_into_the_first_table_whatever_its_number_is() {
 }
 
 #[test]
-fn a_plan_names_each_object_as_tc_does() {
+fn a_qdisc_in_the_place_of_the_stored_one_or_beyond_the_checkpoint_is_reported_and_left() {
     let node = Node::new();
-    let _pod = shaped(&node, TREES[12]);
-    let other = shaped(&node, TREES[1]);
-    node.snapshot();
-    node.lose_and_reload();
-    let plan = node.netfix("plan");
-    for line in [
-        "+ qdisc tbf 1: root dev eth0",
-        "+ qdisc pfifo 10: parent 1:1 dev eth0",
-        "+ class htb 1:2 parent 1:1 dev eth0",
-        "+ filter u32 parent 1: protocol ip pref 2 handle 2:3:800 dev eth0",
-    ] {
-        assert!(plan.out.contains(line), "{line}\n{}", plan.transcript());
-    }
-    let shown = node.netfix(&format!("show {}", other.name())).exits(0);
-    assert!(
-        shown.out.contains("qdisc tbf 1: root dev eth0"),
-        "{}",
-        shown.out
-    );
-}
-
-#[test]
-fn a_qdisc_beyond_the_checkpoint_is_left_and_noted() {
-    let node = Node::new();
-    let pod = node.pod("web").simple();
-    node.snapshot();
-    pod.tc(TBF);
-    let with = pod.capture();
-    let diff = node.netfix_json("diff").exits(0);
-    diff.names("surplus", pod.name(), &["qdisc tbf 1: root dev eth0"]);
-    node.restore();
-    pod.assert_same_as(&with);
-}
-
-#[test]
-fn another_qdisc_in_the_place_of_the_stored_one_is_reported_and_left() {
-    let node = Node::new();
-    let pod = shaped(&node, TREES[9]);
+    let (pod, plain) = (shaped(&node, TREES[9]), node.pod("plain").simple());
     node.snapshot();
     pod.tc("qdisc del dev eth0 root");
     pod.tc("qdisc add dev eth0 root handle 7: pfifo limit 9");
-    let with = pod.capture();
-    node.netfix("restore")
-        .exits(1)
+    plain.tc(TBF);
+    let with = [pod.capture(), plain.capture()];
+    let words = ["qdisc pfifo 7: root", "qdisc htb 1: root"];
+    node.netfix_json("restore")
         .errors(&[("link-conflict", pod.name())])
-        .names(
-            "link-conflict",
-            pod.name(),
-            &["qdisc pfifo 7: root", "qdisc htb 1: root"],
-        );
-    pod.assert_same_as(&with);
+        .names("link-conflict", pod.name(), &words)
+        .names("surplus", plain.name(), &["qdisc tbf 1: root dev eth0"]);
+    pod.assert_same_as(&with[0]);
+    plain.assert_same_as(&with[1]);
 }
 
 #[test]
@@ -247,26 +191,25 @@ fn what_cannot_be_restored_is_named_before_and_after() {
     let stab = "qdisc add dev eth0 root stab mtu 2048 tsize 512 mpu 64 overhead 4 linklayer ethernet \
                 tbf rate 10mbit burst 10k latency 50ms";
     let blocks = "qdisc add dev eth0 ingress_block 22 egress_block 23 clsact";
-    for (lines, words) in [
-        (&tree[..], ["filter bpf egress", "owner"]),
+    let rows: [(&[&str], [&str; 2]); 3] = [
+        (&tree, ["filter bpf egress", "owner"]),
         (&[stab], ["qdisc tbf", "size table"]),
         (&[blocks], ["qdisc clsact", "shared block"]),
-    ] {
-        let node = Node::new();
-        let pod = shaped(&node, lines);
-        node.netfix("snapshot")
-            .exits(5)
-            .errors(&[("unsupported", pod.name())])
-            .names("unsupported", pod.name(), &words);
-        node.netfix("check")
-            .exits(2)
-            .names("unsupported", pod.name(), &words);
-        node.lose_and_reload();
-        node.netfix("restore")
-            .exits(5)
-            .errors(&[("unsupported", pod.name())])
-            .names("unsupported", pod.name(), &words[..1]);
-    }
+    ];
+    let node = Node::new();
+    let pods = rows.map(|(lines, _)| shaped(&node, lines));
+    let unsupported = pods.each_ref().map(|pod| ("unsupported", pod.name()));
+    // So many of the words of each row.
+    let named = |mut run: Run, count: usize| {
+        for (pod, (_, words)) in pods.iter().zip(&rows) {
+            run = run.names("unsupported", pod.name(), &words[..count]);
+        }
+        run
+    };
+    named(node.netfix_json("snapshot").exits(5), 2).errors(&unsupported);
+    named(node.netfix_json("check").exits(2), 2);
+    node.lose_and_reload();
+    named(node.netfix_json("restore").exits(5), 1).errors(&unsupported);
 }
 
 #[test]

@@ -1,34 +1,32 @@
 //! Rules: attributes of new kernels, and their order.
 
-use super::{comes_back, is_repaired};
+use super::{are_repaired, come_back};
 
 #[test]
-fn a_rule_for_one_port_is_stored_and_comes_back() {
-    is_repaired(
-        &[
-            "rule add pref 100 ipproto tcp dport 443 lookup 100",
-            "-6 rule add pref 100 ipproto udp sport 53 lookup 100",
-        ],
-        &["rule del pref 100", "-6 rule del pref 100"],
-    );
-    comes_back(&["rule add pref 100 ipproto tcp dport 443-450 lookup 100"]);
-}
-
-#[test]
-fn rules_of_one_priority_keep_their_order() {
-    is_repaired(
-        &[
-            "rule add pref 100 from 10.88.1.10 lookup 100",
-            "rule add pref 100 fwmark 7 lookup 101",
-            "rule add pref 100 to 10.99.0.0/16 lookup 102",
-        ],
-        &["rule del pref 100 from 10.88.1.10 lookup 100"],
-    );
+fn a_rule_for_one_port_is_added_again_and_rules_of_one_priority_keep_their_order() {
+    are_repaired(&[
+        (
+            &[
+                "rule add pref 100 ipproto tcp dport 443 lookup 100",
+                "-6 rule add pref 100 ipproto udp sport 53 lookup 100",
+            ],
+            &["rule del pref 100", "-6 rule del pref 100"],
+        ),
+        (
+            &[
+                "rule add pref 100 from 10.88.1.10 lookup 100",
+                "rule add pref 100 fwmark 7 lookup 101",
+                "rule add pref 100 to 10.99.0.0/16 lookup 102",
+            ],
+            &["rule del pref 100 from 10.88.1.10 lookup 100"],
+        ),
+    ]);
 }
 
 #[test]
 fn every_attribute_of_a_rule_comes_back() {
-    comes_back(&[
+    come_back(&[&[
+        "rule add pref 200 ipproto tcp dport 443-450 lookup 100",
         "rule add pref 201 from 10.88.1.0/24 to 10.99.0.0/16 lookup 100",
         "rule add pref 202 iif eth0 oif lo fwmark 0x7/0xff tos 0x10 lookup 100",
         "rule add pref 203 not fwmark 9 goto 32766",
@@ -40,5 +38,5 @@ fn every_attribute_of_a_rule_comes_back() {
         "rule add pref 209 ipproto udp sport 53-60 dport 1000-2000 blackhole",
         "-6 rule add pref 210 l3mdev protocol 8",
         "-6 rule add pref 211 from fd88::/64 unreachable",
-    ]);
+    ]]);
 }

@@ -1,7 +1,7 @@
 //! Links that name their lower device in the data of their kind. Only a vxlan is tried here; tests/vm/scenarios/tunnels.sh has the
 //! others.
 
-use super::{comes_back, is_repaired, prepared};
+use super::{all_are_repaired, come_back, prepared};
 use crate::common::namespace::Namespace;
 use crate::common::{Node, Pod, tool};
 
@@ -58,15 +58,7 @@ fn the_hosts_vxlan_comes_back_with_its_entries_neighbours_and_routes() {
     assert_eq!(forwarding(&node.ns, "flannel.1"), entries);
     assert_eq!(node.ns.index_of("flannel.1"), index);
     node.netfix("diff").exits(0);
-}
-
-#[test]
-fn a_vxlan_without_its_addresses_or_gone_alone_is_a_loss_of_the_host() {
-    let node = Node::new();
-    let _pods = node.simple_pods(1);
-    flannel(&node);
-    let host = node.capture();
-    node.snapshot();
+    // Its loss alone is one of the host.
     node.ns.ip("link del flannel.1");
     node.netfix("check").exits(2);
     node.netfix("snapshot")
@@ -107,16 +99,6 @@ fn vxlans_with_every_attribute_come_back() {
         ["vx1", "vx2", "vx3"].map(|link| forwarding(&node.ns, link)),
         entries
     );
-}
-
-#[test]
-fn a_vxlan_in_a_pod_on_its_own_link_comes_back() {
-    comes_back(&[
-        "link add vx0 type vxlan id 42 dev eth0 dstport 4789 remote 10.88.0.1",
-        "link set vx0 up",
-        "addr add 172.16.0.2/24 dev vx0",
-        "route add 172.17.0.0/16 via 172.16.0.1",
-    ]);
 }
 
 #[test]
@@ -168,21 +150,27 @@ fn an_entry_that_was_deleted_is_added_again() {
 }
 
 #[test]
+fn a_vxlan_in_a_pod_on_its_own_link_comes_back() {
+    come_back(&[&[
+        "link add vx0 type vxlan id 42 dev eth0 dstport 4789 remote 10.88.0.1",
+        "link set vx0 up",
+        "addr add 172.16.0.2/24 dev vx0",
+        "route add 172.17.0.0/16 via 172.16.0.1",
+    ]]);
+}
+
+#[test]
 fn a_vxlan_without_a_lower_device_stays_and_nothing_is_said_of_it() {
-    is_repaired(
-        &[
-            "link add vx9 type vxlan id 43 dstport 4790 local 10.88.1.10 remote 10.88.0.1",
-            "link set vx9 up",
-        ],
-        &["link set eth0 txqueuelen 77"],
-    );
     let node = Node::new();
-    let pod = prepared(
-        &node,
-        &["link add vx9 type vxlan id 43 dstport 4790 remote 10.88.0.1"],
-    );
-    node.snapshot().errors(&[]);
+    let lines = [
+        "link add vx9 type vxlan id 43 dstport 4790 local 10.88.1.10 remote 10.88.0.1",
+        "link set vx9 up",
+    ];
+    let pods = [prepared(&node, &lines)];
+    all_are_repaired(&node, &pods, |_, pod| {
+        pod.ip("link set eth0 txqueuelen 77");
+    });
     node.lose_and_reload();
-    assert!(pod.ns.has_link("vx9"));
+    assert!(pods[0].ns.has_link("vx9"));
     node.restore();
 }

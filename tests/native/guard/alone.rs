@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
-use super::{Guard, add_upper, once, pod_on, remembered, starting, unplanned, upgrade};
+use super::{Guard, add_upper, once, pod_on, remembered, starting, upgrade};
 use crate::common::background::{Background, wait_until};
 use crate::common::runtimes::{FakeCri, Sandbox, Script};
 use crate::common::{Node, Pod};
@@ -51,16 +51,6 @@ fn a_deleted_link_stays_deleted_when_the_pods_of_another_nic_are_restored() {
     once(&node, "").stderr_has(&["link-deleted: vx0"]);
     other.assert_same_as(&before);
     assert!(!node.ns.has_link("vx0") && !deleted.has_eth0());
-}
-
-#[test]
-fn a_pod_that_lost_its_link_alone_is_left_alone() {
-    let node = Node::new();
-    let pods = node.simple_pods(2);
-    node.snapshot();
-    pods[0].ip("link del eth0");
-    once(&node, "").exits(0);
-    assert!(!pods[0].has_eth0() && unplanned(&node).is_empty());
 }
 
 #[test]

@@ -18,7 +18,7 @@ fn the_next_guard_completes_what_a_killed_one_has_begun() {
     let before: Vec<_> = pods.iter().map(Pod::capture).collect();
     node.snapshot();
     let mut killed_in_window = 0;
-    for delay in [100, 200, 300, 450, 600, 800, 1100, 1500] {
+    for delay in [100, 300, 600, 1000, 1500] {
         node.lose_and_reload();
         let mut child = starting(&node, "--backoff 0s")
             .spawn()
@@ -66,17 +66,6 @@ fn an_upgrade_closes_the_window_of_a_killed_guard_and_has_its_own() {
 }
 
 #[test]
-fn sigterm_ends_an_idle_guard_at_once() {
-    let node = Node::new();
-    let _pods = node.simple_pods(1);
-    node.snapshot();
-    let guard = Guard::start(&node, "");
-    thread::sleep(Duration::from_millis(500));
-    terminate(&guard);
-    guard.process.finish();
-}
-
-#[test]
 fn sigterm_in_the_middle_of_a_restore_leaves_no_pod_half_restored() {
     let node = Node::new();
     let pods = node.simple_pods(3);
@@ -96,7 +85,7 @@ fn sigterm_in_the_middle_of_a_restore_leaves_no_pod_half_restored() {
     once(&node, "").exits(0);
 }
 
-fn terminate(guard: &Guard<'_>) {
+pub fn terminate(guard: &Guard<'_>) {
     let pid = Pid::from_raw(guard.process.id().cast_signed());
     kill(pid, Signal::SIGTERM).expect("the guard runs");
 }

@@ -42,17 +42,7 @@ fn pods_are_restored_when_their_nic_is_back_and_the_record_has_each_outage() {
     assert_eq!(memory["last"]["exit"], 0);
     assert_eq!(memory["last"]["window"], window["id"]);
     assert!(!node.state_dir().join("window.json").exists());
-}
-
-#[test]
-fn a_second_loss_is_restored_like_the_first_and_so_is_one_before_the_guard() {
-    let node = Node::new();
-    let pods = node.simple_pods(2);
-    let before: Vec<_> = pods.iter().map(Pod::capture).collect();
-    node.snapshot();
-    node.lose_and_reload();
-    let guard = Guard::start(&node, "");
-    guard.closes(1);
+    // A second loss is restored like the first.
     node.lose_and_reload();
     guard.closes(2);
     for (pod, before) in pods.iter().zip(&before) {
@@ -78,7 +68,7 @@ fn a_loss_while_it_restores_is_restored_too() {
 }
 
 #[test]
-fn a_link_on_the_nic_is_made_again_with_its_pods() {
+fn a_loss_before_the_guard_is_restored_and_a_link_on_the_nic_is_made_again_with_its_pods() {
     let node = Node::new();
     add_upper(&node);
     let pods = [pod_on(&node, "web", "vx0"), node.pod("db").simple()];

@@ -12,7 +12,6 @@ use serde_json::Value;
 use crate::common::background::{Background, wait_until};
 use crate::common::{Node, Pod, Run};
 
-/// Longer than any restore here takes on a busy machine.
 /// Short times, unless others are given.
 fn quick(words: &str) -> String {
     let times = [

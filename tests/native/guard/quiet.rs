@@ -1,4 +1,4 @@
-//! What a guard costs while nothing is lost: no processor time, and little memory.
+//! A guard while nothing is lost: it costs no processor time and little memory, and ends at once.
 
 use std::fs;
 use std::thread;
@@ -19,7 +19,7 @@ fn status(guard: &Guard<'_>, key: &str) -> u64 {
 }
 
 #[test]
-fn an_idle_guard_does_not_wake_up_and_needs_less_than_ten_megabytes() {
+fn an_idle_guard_sleeps_ignores_links_of_other_pods_needs_little_memory_and_ends_at_once() {
     let node = Node::new();
     let _pods = node.simple_pods(2);
     node.snapshot();
@@ -35,15 +35,6 @@ fn an_idle_guard_does_not_wake_up_and_needs_less_than_ten_megabytes() {
     // The pages of the program itself are shared by all that run it, and those of a debug build are many.
     let kib = status(&guard, "RssAnon:") + status(&guard, "RssShmem:");
     assert!(kib < 10 * 1024, "{kib} kB");
-}
-
-#[test]
-fn links_of_other_pods_that_come_and_go_start_no_look() {
-    let node = Node::new();
-    let _pods = node.simple_pods(1);
-    node.snapshot();
-    let guard = Guard::start(&node, "");
-    thread::sleep(Duration::from_secs(1));
     let stat = || {
         let path = format!("/proc/{}/stat", guard.process.id());
         let text = fs::read_to_string(path).expect("the guard runs");
@@ -63,4 +54,6 @@ fn links_of_other_pods_that_come_and_go_start_no_look() {
     }
     thread::sleep(Duration::from_secs(3));
     assert_eq!(stat(), before, "{}", guard.text());
+    super::lasting::terminate(&guard);
+    guard.process.finish();
 }

@@ -1,5 +1,5 @@
-//! A tenant tries to reach, delay, starve or deceive the restore of its neighbours. Each row of the tables is one attack and
-//! one test; none may succeed.
+//! A tenant tries to reach, delay, starve or deceive the restore of its neighbours. Each row of the tables is one kind of
+//! attack and one test; none may succeed.
 //!
 //! The neighbours are judged by ip(8): after the restore they have everything that they had, and nothing else.
 

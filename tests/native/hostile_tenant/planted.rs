@@ -50,33 +50,21 @@ fn link(scene: &Scene<'_>, name: &str, nsid: i32, index: u32) -> LinkMessage {
     if index == 0 { link } else { link.index(index) }.build()
 }
 
-/// Makes that link in the host's namespace before the restore.
-fn planted(name: &str, index: impl Fn(&Scene<'_>) -> u32) {
+/// A name after a neighbour's MAC, one that the kernel gives to a link without a name, one of a VLAN, and a neighbour's index.
+#[test]
+fn links_with_the_names_and_the_index_that_a_restore_may_use() {
     let node = Node::new();
     Scene::new(&node).survives(When::BeforeRestore, &[], |scene| {
-        assert!(is_made(scene, link(scene, name, HOST, index(scene))));
-        assert!(scene.node.ns.has_link(name));
+        for name in NAMES.into_iter().rev() {
+            let index = if name == NAMES[3] {
+                scene.indexes[1]
+            } else {
+                0
+            };
+            assert!(is_made(scene, link(scene, name, HOST, index)), "{name}");
+            assert!(scene.node.ns.has_link(name));
+        }
     });
-}
-
-#[test]
-fn a_link_named_after_a_neighbours_mac() {
-    planted(NAMES[0], |_| 0);
-}
-
-#[test]
-fn a_link_named_as_the_kernel_names_one_without_a_name() {
-    planted(NAMES[1], |_| 0);
-}
-
-#[test]
-fn a_link_named_as_a_vlan_of_the_host() {
-    planted(NAMES[2], |_| 0);
-}
-
-#[test]
-fn a_link_with_a_neighbours_index() {
-    planted(NAMES[3], |scene| scene.indexes[1]);
 }
 
 #[test]

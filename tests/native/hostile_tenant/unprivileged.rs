@@ -14,10 +14,8 @@ mod root {
             "exec unshare --mount sh -c 'mount --bind /proc/self/ns/net $WEB_NETNS && echo begun && exec sleep 60'";
         a_stopped_process: DuringRestore, [],
             "echo begun; kill -STOP $$";
-        many_processes: DuringRestore, [],
-            "for i in $(seq 200); do sleep 6 & done; echo begun; wait";
-        many_namespaces: DuringRestore, [],
-            "for i in $(seq 30); do unshare --net sleep 6 & done; sleep 1; echo begun; wait";
+        many_processes_and_namespaces: DuringRestore, [],
+            "for i in $(seq 200); do sleep 6 & done; for i in $(seq 30); do unshare --net sleep 6 & done; sleep 1; echo begun; wait";
         namespaces_in_a_loop: DuringRestore, [],
             "echo begun; while :; do unshare --net true; done";
     }

@@ -3,9 +3,10 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use super::{assert_settled, comes_back, prepared};
+use super::{assert_settled, prepared};
+use crate::common::Node;
 use crate::common::namespace::{Namespace, unique_name};
-use crate::common::{Node, node::GATEWAY4};
+use crate::fidelity::{are_repaired, come_back, numbered};
 
 /// What a network manager adds: addresses without their routes, and these by its own with another metric.
 const BY_MANAGER: [&str; 7] = [
@@ -17,11 +18,6 @@ const BY_MANAGER: [&str; 7] = [
     "-6 route add default via fd85::1 dev eth0 proto static metric 100",
     "-6 route add fe80::/64 dev eth0 proto kernel metric 1024",
 ];
-
-#[test]
-fn connected_routes_that_a_network_manager_made_come_back() {
-    comes_back(&BY_MANAGER);
-}
 
 #[test]
 fn the_hosts_connected_routes_that_a_network_manager_made_come_back() {
@@ -41,118 +37,83 @@ fn the_hosts_connected_routes_that_a_network_manager_made_come_back() {
 
 #[test]
 fn a_route_that_no_address_would_bring_comes_back_whoever_it_says_made_it() {
-    for route in [
-        "10.88.0.0/16 dev eth0 proto kernel scope link metric 50",
-        "10.88.0.0/17 dev eth0 proto kernel scope link",
-        "10.77.0.0/16 via 10.88.0.1 dev eth0 proto kernel",
-        "10.77.0.0/16 dev eth0 proto kernel scope link mtu 1400",
-        "10.77.0.0/16 proto kernel nexthop via 10.88.0.1 dev eth0 nexthop via 10.88.0.3 dev eth0",
-        "local 10.99.7.0/24 dev eth0 table local proto kernel",
-        "broadcast 10.88.0.77 dev eth0 table local proto kernel scope link",
-        "fe80::/64 dev eth0 proto kernel metric 1024",
-        "fd77::/64 dev eth0 proto kernel metric 256 expires 5000",
-        "fd77::/64 dev eth0 proto kernel mtu 1400",
-        "local fd77::/64 dev eth0 table local proto kernel",
-        "multicast ff05::/16 dev eth0 table local proto kernel metric 256",
-    ] {
-        comes_back(&[&format!("route add {route}")]);
-    }
+    come_back(&[
+        &BY_MANAGER,
+        &["route add 10.88.0.0/16 dev eth0 proto kernel scope link metric 50"],
+        &["route add 10.88.0.0/17 dev eth0 proto kernel scope link"],
+        &["route add 10.77.0.0/16 via 10.88.0.1 dev eth0 proto kernel"],
+        &["route add 10.77.0.0/16 dev eth0 proto kernel scope link mtu 1400"],
+        &[
+            "route add 10.77.0.0/16 proto kernel nexthop via 10.88.0.1 dev eth0 nexthop via 10.88.0.3 dev eth0",
+        ],
+        &["route add local 10.99.7.0/24 dev eth0 table local proto kernel"],
+        &["route add broadcast 10.88.0.77 dev eth0 table local proto kernel scope link"],
+        &["route add fe80::/64 dev eth0 proto kernel metric 1024"],
+        &["route add fd77::/64 dev eth0 proto kernel metric 256 expires 5000"],
+        &["route add fd77::/64 dev eth0 proto kernel mtu 1400"],
+        &["route add local fd77::/64 dev eth0 table local proto kernel"],
+        &["route add multicast ff05::/16 dev eth0 table local proto kernel metric 256"],
+    ]);
 }
 
+/// Also routes without a link, and the entries of the kernel's own link-local address.
 #[test]
-fn a_route_without_a_link_that_says_that_the_kernel_made_it_is_not_forgotten() {
-    for (route, words) in [
+fn what_says_that_the_kernel_made_it_and_entries_of_the_table_local_are_not_forgotten() {
+    let address = [
+        "addr add fd10:NN::5/64 dev eth0",
+        "route add default via fd10:NN::1",
+    ];
+    let secret = [
+        "link set eth0 down",
+        "sysctl ipv6/conf/eth0/stable_secret 2001:db8::1",
+        "link set eth0 up",
+        "route replace default via 10.88.0.1",
+    ];
+    are_repaired(&[
         (
-            "blackhole 10.66.0.0/16 proto kernel",
-            "blackhole 10.66.0.0/16",
+            &["route add blackhole 10.66.0.0/16 proto kernel"],
+            &["route del blackhole 10.66.0.0/16"],
         ),
-        ("unreachable fd66::/32 proto kernel", "fd66::/32"),
-    ] {
-        let node = Node::new();
-        let pod = prepared(&node, &[&format!("route add {route}")]);
-        let before = pod.capture();
-        node.snapshot();
-        pod.ip(&format!("route del {words}"));
-        node.restore();
-        pod.assert_same_as(&before);
-        assert_settled(&node);
-    }
+        (
+            &["route add unreachable fd66::/32 proto kernel"],
+            &["route del fd66::/32"],
+        ),
+        (&address, &["-6 route flush table all dev eth0"]),
+        (&address, &["-6 route flush table local dev eth0"]),
+        (
+            &address,
+            &["-6 route del local fd10:NN::5 dev eth0 table local"],
+        ),
+        (
+            &address,
+            &["-6 route del multicast ff00::/8 dev eth0 table local"],
+        ),
+        (&[], &["-6 route flush table local dev eth0"]),
+        (&secret, &["-6 route flush table local dev eth0"]),
+    ]);
 }
 
 #[test]
-fn a_connected_route_with_another_source_comes_back_behind_the_kernels() {
+fn a_connected_route_with_another_source_is_behind_the_kernels_or_in_its_place_as_before() {
     let node = Node::new();
-    let pod = prepared(&node, &["addr add 10.77.0.5/32 dev eth0"]);
-    pod.ip("route append 10.88.0.0/16 dev eth0 proto kernel scope link src 10.77.0.5");
-    let routes = || pod.ip("route show 10.88.0.0/16");
-    let before = routes();
+    let rows = ["append", "replace"].map(|verb| {
+        [
+            "addr add 10.77.0.NN/32 dev eth0".to_owned(),
+            format!("route {verb} 10.88.0.0/16 dev eth0 proto kernel scope link src 10.77.0.NN"),
+        ]
+    });
+    let pods = [1, 2].map(|row| {
+        let [address, route] = &rows[row - 1];
+        numbered(&node, row, &[address, route])
+    });
+    let routes = || pods[0].ip("route show 10.88.0.0/16");
+    let (before, replaced) = (routes(), pods[1].capture());
     node.snapshot();
     node.lose_and_reload();
     node.restore();
     assert_eq!(routes(), before);
+    pods[1].assert_same_as(&replaced);
     assert_settled(&node);
-}
-
-#[test]
-fn a_connected_route_that_was_replaced_by_one_with_another_source_stays_replaced() {
-    let node = Node::new();
-    let pod = prepared(&node, &["addr add 10.77.0.5/32 dev eth0"]);
-    pod.ip("route replace 10.88.0.0/16 dev eth0 proto kernel scope link src 10.77.0.5");
-    let before = pod.capture();
-    node.snapshot();
-    node.lose_and_reload();
-    node.restore();
-    pod.assert_same_as(&before);
-    assert_settled(&node);
-}
-
-#[test]
-fn the_entries_of_ipv6_in_the_table_local_come_back() {
-    for harm in [
-        "-6 route flush table all dev eth0",
-        "-6 route flush table local dev eth0",
-        "-6 route del local fd10::5 dev eth0 table local",
-        "-6 route del multicast ff00::/8 dev eth0 table local",
-    ] {
-        let node = Node::new();
-        let pod = prepared(
-            &node,
-            &[
-                "addr add fd10::5/64 dev eth0",
-                "route add default via fd10::1",
-            ],
-        );
-        let before = pod.capture();
-        node.snapshot();
-        pod.ip(harm);
-        let diff = node.netfix("diff");
-        assert_eq!(diff.code, Some(3), "{harm}\n{}", diff.transcript());
-        node.restore();
-        pod.assert_same_as(&before);
-        assert_settled(&node);
-    }
-}
-
-#[test]
-fn the_entries_of_a_link_local_address_in_the_table_local_come_back() {
-    for mode in ["eui64", "stable_secret"] {
-        let node = Node::new();
-        let pod = node.pod("web");
-        pod.macvlan("mode bridge", "");
-        if mode == "stable_secret" {
-            pod.ns
-                .set_sysctl("ipv6/conf/eth0/stable_secret", "2001:db8::1");
-        }
-        pod.ip("link set eth0 up");
-        pod.ip(&format!("addr add {}/16 dev eth0", pod.address()));
-        pod.ip(&format!("route add default via {GATEWAY4}"));
-        let before = pod.capture();
-        node.snapshot();
-        pod.ip("-6 route flush table local dev eth0");
-        node.restore();
-        pod.assert_same_as(&before);
-        assert_settled(&node);
-    }
 }
 
 #[test]

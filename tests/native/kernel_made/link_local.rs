@@ -36,44 +36,52 @@ fn several_link_local_addresses_keep_their_order_when_carrier_comes_late() {
 }
 
 #[test]
-fn the_kernels_address_keeps_its_place_behind_others() {
+fn the_kernels_address_and_that_of_a_secret_keep_their_places_among_others() {
     let node = Node::new();
-    let pod = node.pod("web");
-    pod.macvlan("mode bridge", "");
-    pod.ip("link set eth0 addrgenmode none");
-    pod.up_with_address();
+    let behind = node.pod("behind");
+    behind.macvlan("mode bridge", "");
+    behind.ip("link set eth0 addrgenmode none");
+    behind.up_with_address();
     for line in OTHERS {
-        pod.ip(line);
+        behind.ip(line);
     }
-    pod.ns.set_sysctl("ipv6/conf/eth0/addr_gen_mode", "0");
-    node.assert_all_survive_a_loss(&[pod]);
+    behind.ns.set_sysctl("ipv6/conf/eth0/addr_gen_mode", "0");
+    let between = node.pod("between");
+    between.macvlan("mode bridge", "");
+    between
+        .ns
+        .set_sysctl("ipv6/conf/eth0/stable_secret", "2001:db8::b13");
+    between.ip("addr add fe80::5/64 dev eth0");
+    between.up_with_address();
+    between.ip("addr add fe80::4/10 dev eth0");
+    let mut pods = vec![behind, between];
+    // Links that make other addresses by now.
+    for (mode, secret) in [("eui64", "2001:db8::b11"), ("none", "2001:db8::b12")] {
+        let pod = with_secret(&node, secret);
+        pod.ip(&format!("link set eth0 addrgenmode {mode}"));
+        let addresses = pod.ip("-6 addr show dev eth0");
+        assert!(addresses.contains("stable-privacy"), "{addresses}");
+        pods.push(pod);
+    }
+    node.assert_all_survive_a_loss(&pods);
 }
 
 #[test]
 fn the_kernels_address_comes_back_to_a_link_that_makes_none_any_more() {
-    for mode in ["none", "random"] {
-        let node = Node::new();
+    let node = Node::new();
+    let pods = ["none", "random"].map(|mode| {
         let pod = prepared(&node, &[]);
         pod.ip(&format!("link set eth0 addrgenmode {mode}"));
-        let before = pod.capture();
-        node.snapshot();
-        node.lose_and_reload();
-        node.restore();
-        pod.assert_same_as(&before);
-        assert_settled(&node);
+        pod
+    });
+    let before = pods.each_ref().map(Pod::capture);
+    node.snapshot();
+    node.lose_and_reload();
+    node.restore();
+    for (pod, before) in pods.iter().zip(&before) {
+        pod.assert_same_as(before);
     }
-}
-
-#[test]
-fn the_address_of_a_secret_comes_back_to_a_link_that_makes_others_now() {
-    for mode in ["eui64", "none"] {
-        let node = Node::new();
-        let pod = with_secret(&node, "2001:db8::b11");
-        pod.ip(&format!("link set eth0 addrgenmode {mode}"));
-        let addresses = pod.ip("-6 addr show dev eth0");
-        assert!(addresses.contains("stable-privacy"), "{addresses}");
-        node.assert_all_survive_a_loss(&[pod]);
-    }
+    assert_settled(&node);
 }
 
 #[test]
@@ -109,17 +117,4 @@ fn an_address_that_the_recorded_mode_would_not_make_is_named() {
     pod.ns.set_sysctl("ipv6/conf/eth0/addr_gen_mode", "0");
     let diff = node.netfix_json("diff");
     diff.names("surplus", pod.name(), &["fe80::ff:fe88:1"]);
-}
-
-#[test]
-fn the_address_of_a_secret_keeps_its_place_between_others() {
-    let node = Node::new();
-    let pod = node.pod("web");
-    pod.macvlan("mode bridge", "");
-    pod.ns
-        .set_sysctl("ipv6/conf/eth0/stable_secret", "2001:db8::b13");
-    pod.ip("addr add fe80::5/64 dev eth0");
-    pod.up_with_address();
-    pod.ip("addr add fe80::4/10 dev eth0");
-    node.assert_all_survive_a_loss(&[pod]);
 }

@@ -9,7 +9,7 @@ mod survivors;
 
 use std::process::Stdio;
 
-use crate::common::node::{comes_back, prepared};
+use crate::common::node::prepared;
 use crate::common::{Node, Pod, Run, background::wait_until};
 
 /// Restores onto a NIC without carrier, and gives it carrier once `is_there`.

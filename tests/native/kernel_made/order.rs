@@ -30,7 +30,8 @@ fn with_two_links(node: &Node) -> Pod<'_> {
 
 fn net1(node: &Node, pod: &Pod<'_>) {
     node.ns.ip(&format!(
-        "link add link eth1 name new1 index 98 address 02:00:00:88:77:02 netns {} type macvlan mode bridge",
+        "link add link eth1 name new1 index 98 address {} netns {} type macvlan mode bridge",
+        pod.mac().replace("88:01", "88:77"),
         pod.name()
     ));
     pod.ip("link set new1 name net1 up");
@@ -75,27 +76,28 @@ fn connected_routes_of_a_pods_links_keep_their_order_whichever_nic_is_lost() {
 
 #[test]
 fn a_route_beside_a_connected_one_keeps_its_place() {
-    for position in ["prepend", "append"] {
-        let node = Node::new();
-        second_nic(&node);
-        let pod = node.pod("web").simple();
+    let node = Node::new();
+    second_nic(&node);
+    let pods = ["prepend", "append"].map(|position| {
+        let pod = node.pod(position).simple();
         net1(&node, &pod);
         pod.ip(&format!(
             "route {position} 10.88.0.0/16 dev net1 scope link"
         ));
-        let routes = || pod.ip("route show 10.88.0.0/16");
-        let before = routes();
-        node.snapshot();
-        for both in [false, true] {
-            node.lose_and_reload();
-            if both {
-                node.ns.ip("link del eth1");
-                second_nic(&node);
-            }
-            node.restore();
-            assert_eq!(routes(), before, "{position}, both: {both}");
-            assert_settled(&node);
+        pod
+    });
+    let routes = || pods.each_ref().map(|pod| pod.ip("route show 10.88.0.0/16"));
+    let before = routes();
+    node.snapshot();
+    for both in [false, true] {
+        node.lose_and_reload();
+        if both {
+            node.ns.ip("link del eth1");
+            second_nic(&node);
         }
+        node.restore();
+        assert_eq!(routes(), before, "both: {both}");
+        assert_settled(&node);
     }
 }
 
@@ -120,51 +122,38 @@ fn connected_routes_of_the_hosts_links_keep_their_order() {
     assert_settled(&node);
 }
 
-/// Routes of one place, of which the first is made anew with its link and must come before the other, which is not lost.
-fn shared_place<'p>(pod: &'p Pod<'_>, second: &str) -> impl Fn() -> String + use<'p> {
-    for line in [
-        "addr add 10.99.0.5/24 dev net1",
-        "route append 172.17.0.0/16 via 10.88.0.4 dev eth0",
-        &format!("route append 172.17.0.0/16 {second}"),
-    ] {
-        pod.ip(line);
-    }
-    move || pod.ip("route show 172.17.0.0/16")
-}
-
+/// Routes of one place: the first is made anew with its link and must come before the second, which is not lost.
 #[test]
-fn routes_that_rules_would_forbid_now_are_put_in_order() {
-    for rule in ["prohibit", "unreachable", "blackhole"] {
-        let node = Node::new();
-        second_nic(&node);
-        let pod = node.pod("web").simple();
-        net1(&node, &pod);
-        let routes = shared_place(&pod, "dev net1");
-        pod.ip(&format!("rule add pref 102 not fwmark 9 {rule}"));
-        let (state, before) = (pod.capture(), routes());
-        node.snapshot();
-        node.lose_and_reload();
-        node.restore();
-        assert_eq!(routes(), before, "{rule}");
-        pod.assert_same_as(&state);
-        assert_settled(&node);
-    }
-}
-
-#[test]
-fn a_route_whose_gateway_has_no_direct_route_any_more_is_put_in_order() {
+fn routes_that_rules_forbid_now_or_without_a_direct_route_are_put_in_order() {
     let node = Node::new();
     second_nic(&node);
-    let pod = node.pod("web").simple();
-    net1(&node, &pod);
-    let routes = shared_place(&pod, "via 10.99.0.1 dev net1");
-    pod.ip("route del 10.99.0.0/24 dev net1");
-    let (state, before) = (pod.capture(), routes());
+    let own = |pod: &Pod<'_>| pod.address().replace("10.88.1.", "10.99.0.");
+    let pods = ["prohibit", "unreachable", "blackhole", "gateway"].map(|name| {
+        let pod = node.pod(name).simple();
+        net1(&node, &pod);
+        pod.ip(&format!("addr add {}/24 dev net1", own(&pod)));
+        pod.ip("route append 172.17.0.0/16 via 10.88.0.4 dev eth0");
+        if name == "gateway" {
+            pod.ip("route append 172.17.0.0/16 via 10.99.0.1 dev net1");
+            pod.ip("route del 10.99.0.0/24 dev net1");
+        } else {
+            pod.ip("route append 172.17.0.0/16 dev net1");
+            pod.ip(&format!("rule add pref 102 not fwmark 9 {name}"));
+        }
+        pod
+    });
+    let routes = || {
+        pods.each_ref()
+            .map(|pod| pod.ip("route show 172.17.0.0/16"))
+    };
+    let (states, before) = (pods.each_ref().map(Pod::capture), routes());
     node.snapshot();
     node.lose_and_reload();
     node.restore();
     assert_eq!(routes(), before);
-    pod.assert_same_as(&state);
+    for (pod, state) in pods.iter().zip(&states) {
+        pod.assert_same_as(state);
+    }
     assert_settled(&node);
 }
 

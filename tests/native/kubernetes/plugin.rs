@@ -118,7 +118,7 @@ fn owned<const N: usize>(pairs: [(&str, &str); N]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn the_plugin_merges_the_checks_of_all_nodes_and_lists_those_without_an_answer() {
+fn the_plugin_merges_checks_and_reports_of_all_nodes_and_lists_those_without_an_answer() {
     let nodes = [Node::new(), Node::new()];
     let cluster = Cluster::new(&nodes);
     for scene in &cluster.scenes {
@@ -152,12 +152,16 @@ fn the_plugin_merges_the_checks_of_all_nodes_and_lists_those_without_an_answer()
         "no node has answered",
     ]);
 
-    // The words that the manifest promises.
+    assert_calls(&cluster.calls());
+    assert_reports(&cluster);
+}
+
+/// The calls have the words that the manifest promises.
+fn assert_calls(calls: &str) {
     let manifest = documents(&text("check.yaml", &[])).remove(0);
     let labels = manifest["spec"]["selector"]["matchLabels"]
         .as_object()
         .expect("labels");
-    let calls = cluster.calls();
     for (name, value) in labels {
         let label = format!("{name}={}", value.as_str().expect("text"));
         assert!(
@@ -179,10 +183,8 @@ fn the_plugin_merges_the_checks_of_all_nodes_and_lists_those_without_an_answer()
     assert!(calls.contains(&exec), "{calls}");
 }
 
-#[test]
-fn the_plugin_merges_the_reports_of_the_last_windows() {
-    let nodes = [Node::new(), Node::new()];
-    let cluster = Cluster::new(&nodes);
+/// The reports of the last windows; worker-2 had none.
+fn assert_reports(cluster: &Cluster<'_>) {
     let reload = cluster.scenes[0].reload();
     cluster.scenes[0].upgrade("", &reload).exits(0);
     let page = cluster.scenes[0].path("fleet.html");

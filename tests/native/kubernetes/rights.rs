@@ -41,8 +41,8 @@ fn every_capability_is_needed() {
     for (file, words) in [
         ("snapshot.yaml", &["snapshot"][..]),
         ("check.yaml", &["check"]),
+        // The plan has the rights of the job: kubernetes/upgrade.rs.
         ("job.yaml", &["host", "--", "true"]),
-        ("plan.yaml", &["host", "--", "true"]),
     ] {
         on_host(&node, "snapshot").exits(0);
         let manifest = Manifest::read(file, &[]);

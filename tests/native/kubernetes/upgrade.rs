@@ -8,10 +8,9 @@ use crate::common::manifest::Manifest;
 use crate::common::run::BINARY;
 use crate::common::systemd::PACKAGES;
 use crate::common::workload::Workload;
-use crate::common::{CriNode, tool};
+use crate::common::{CriNode, CriPod, tool};
 use crate::containerd::{assert_all_lost, captures};
 
-const RUN: &[(&str, &str)] = &[("RUN_ID", "7c1d")];
 /// What an administrator replaces in the manifests.
 const DRIVER: &str = "--driver-version i40e=2.28.7";
 const COMMAND: &str = "sh /root/i40e_upgrade.sh";
@@ -52,65 +51,51 @@ fn go(node: &CriNode) {
 }
 
 /// A window around a loss of the NIC, from this manifest, and the exit code of its container.
-fn window(file: &str, end: &str) -> (CriNode, i32, String) {
-    let node = node();
-    let pods = node.pods(2);
-    let (before, sandboxes) = (captures(&node, &pods), node.cri().list());
-    let words = command(&node, end);
+fn window(node: &CriNode, pods: &[CriPod], file: &str, id: &str, end: &str) -> (i32, String) {
+    for name in ["kubelet", "begun", "go"] {
+        let _ = fs::remove_file(node.node.temp().join(name));
+    }
+    let run = [("RUN_ID", id)];
+    let (before, sandboxes) = (captures(node, pods), node.cri().list());
+    let words = command(node, end);
     let manifest = Manifest::read(
         file,
         &[(DRIVER, "--unless false --watch 1s"), (COMMAND, &words)],
     );
-    let job = Workload::start(&node, &manifest, RUN);
-    wait_for_begin(&node, &job);
-    assert!(!is_kubelet_active(&node), "kubelet runs in the window");
+    let job = Workload::start(node, &manifest, &run);
+    wait_for_begin(node, &job);
+    assert!(!is_kubelet_active(node), "kubelet runs in the window");
     assert!(job.is_running(), "{}", job.log());
     node.node.lose_and_reload();
-    assert_all_lost(&node, &pods);
+    assert_all_lost(node, pods);
     // The window does not need the pod that waits for it.
     let again = if file == "job.yaml" {
         job
     } else {
         job.delete();
-        Workload::start(&node, &manifest, RUN)
+        Workload::start(node, &manifest, &run)
     };
-    go(&node);
+    go(node);
     let code = again.exit_code();
     let log = again.log();
-    node.assert_same_as(&pods, &before);
-    node.assert_cni_check(&pods);
+    node.assert_same_as(pods, &before);
+    node.assert_cni_check(pods);
     again.delete();
     assert_eq!(
         sandboxes,
         node.cri().list(),
         "a sandbox was made anew\n{log}"
     );
-    assert!(is_kubelet_active(&node), "kubelet does not run\n{log}");
-    drop(pods);
-    (node, code, log)
+    assert!(is_kubelet_active(node), "kubelet does not run\n{log}");
+    (code, log)
 }
 
-#[test]
-fn the_job_ends_with_0_when_every_pod_is_back() {
-    let (_node, code, log) = window("job.yaml", "true");
-    assert_eq!(code, 0, "{log}");
-    assert!(log.contains("2 of 2"), "{log}");
-}
-
-#[test]
-fn a_second_pod_of_a_plan_waits_for_the_window_of_the_first_and_has_its_exit_code() {
-    let (_node, code, log) = window("plan.yaml", "exit 7");
-    assert_eq!(code, 1, "{log}");
-}
-
-#[test]
-fn the_job_does_nothing_where_the_driver_is_new_and_fails_where_the_window_is_refused() {
-    let node = node();
-    let _pods = node.pods(1);
-    let words = command(&node, "true");
+/// Where the driver is new, and where the window is refused.
+fn assert_nothing_is_done(node: &CriNode) {
+    let words = command(node, "true");
     for (options, code) in [("--unless true", 0), ("--unless /nowhere/program", 4)] {
         let manifest = Manifest::read("job.yaml", &[(DRIVER, options), (COMMAND, &words)]);
-        let job = Workload::start(&node, &manifest, RUN);
+        let job = Workload::start(node, &manifest, &[("RUN_ID", "7c1d")]);
         assert_eq!(job.exit_code(), code, "{options}\n{}", job.log());
         job.delete();
         assert!(
@@ -119,7 +104,20 @@ fn the_job_does_nothing_where_the_driver_is_new_and_fails_where_the_window_is_re
         );
     }
     assert!(!node.node.temp().join("begun").exists(), "COMMAND ran");
-    assert!(is_kubelet_active(&node));
+    assert!(is_kubelet_active(node));
+}
+
+/// The second pod of a plan waits for the window of the first, and has its exit code.
+#[test]
+fn the_job_does_nothing_without_need_and_ends_with_0_when_every_pod_is_back_and_the_plan_waits() {
+    let node = node();
+    let pods = node.pods(2);
+    assert_nothing_is_done(&node);
+    let (code, log) = window(&node, &pods, "job.yaml", "7c1e", "true");
+    assert_eq!(code, 0, "{log}");
+    assert!(log.contains("2 of 2"), "{log}");
+    let (code, log) = window(&node, &pods, "plan.yaml", "7c1f", "exit 7");
+    assert_eq!(code, 1, "{log}");
 }
 
 #[test]

@@ -5,131 +5,92 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{Subject, restore};
+use super::{Subject, restore, words};
 use crate::common::Node;
 
-/// Two pods; `harm` changes the cache entry of one.
-fn is_named(damage: impl Fn(&Subject<'_>), code: &str, words: &[&str]) {
-    let node = Node::new();
-    let (bad, good) = (
-        Subject::plain(&node, "bad", &["10.88.2.10/16"]),
-        Subject::plain(&node, "good", &["10.88.2.20/16"]),
-    );
-    damage(&bad);
-    node.lose_and_reload();
-    let file = bad.attached[0]
-        .file
-        .file_name()
-        .expect("a name")
-        .to_string_lossy()
-        .into_owned();
-    let errors = [(code, ""), ("checkpoint-missing", bad.pod.name())];
-    let run = restore(&node)
-        .exits(5)
-        .errors(&errors)
-        .names(code, "", &[&[&*file], words].concat())
-        .lacks("panicked");
-    good.assert_back(&run);
-    assert!(!bad.pod.has_eth0(), "{}", run.transcript());
-    // Also on a second run, and if nothing is lost.
-    let run = restore(&node).exits(5).errors(&errors);
-    run.names(code, "", &[&[&*file], words].concat());
-}
+/// The ways to damage an entry; the code of its error; a word of the message.
+const WAYS: [(&str, &str, &str); 10] = [
+    ("empty", "checkpoint-corrupt", "empty"),
+    ("cut", "checkpoint-corrupt", "EOF"),
+    ("config", "checkpoint-corrupt", "type"),
+    ("base64", "checkpoint-corrupt", "base64"),
+    ("kind", "checkpoint-corrupt", "cniCacheV9"),
+    ("result", "checkpoint-corrupt", "result"),
+    ("ifname", "checkpoint-corrupt", "interface"),
+    ("open", "checkpoint-corrupt", "root"),
+    ("link", "unreadable", "symbolic link"),
+    ("pipe", "checkpoint-corrupt", "regular file"),
+];
 
-#[test]
-fn an_empty_file_is_reported_and_the_other_pods_are_restored() {
-    is_named(
-        |it| it.attached[0].overwrite(""),
-        "checkpoint-corrupt",
-        &["empty"],
-    );
-}
-
-#[test]
-fn a_truncated_file_is_reported_and_the_other_pods_are_restored() {
-    let cut = |it: &Subject<'_>| {
-        let text = it.attached[0].text();
-        it.attached[0].overwrite(&text[..text.len() * 2 / 3]);
+fn harm(it: &Subject<'_>, way: &str) {
+    let entry = &it.attached[0];
+    let text = entry.text();
+    let broken = |key: &str, value: Value| {
+        let mut document: Value = serde_json::from_str(&text).expect("JSON");
+        document[key] = value;
+        entry.overwrite(&document.to_string());
     };
-    is_named(cut, "checkpoint-corrupt", &["EOF"]);
-}
-
-#[test]
-fn an_invalid_configuration_is_reported() {
-    let broken = |key: &'static str, value: serde_json::Value| {
-        move |it: &Subject<'_>| {
-            let mut entry: serde_json::Value =
-                serde_json::from_str(&it.attached[0].text()).expect("JSON");
-            entry[key] = value.clone();
-            it.attached[0].overwrite(&entry.to_string());
+    match way {
+        "empty" => entry.overwrite(""),
+        "cut" => entry.overwrite(&text[..text.len() * 2 / 3]),
+        "config" => broken("config", json!("e30=")),
+        "base64" => broken("config", json!("%%%")),
+        "kind" => broken("kind", json!("cniCacheV9")),
+        "result" => broken("result", json!({"ips": [{"address": "10.0.0.256/8"}]})),
+        "ifname" => broken("ifName", json!("../../etc")),
+        "open" => {
+            let mode = Permissions::from_mode(0o666);
+            fs::set_permissions(&entry.file, mode).expect("its mode");
         }
-    };
-    is_named(
-        broken("config", json!("e30=")),
-        "checkpoint-corrupt",
-        &["type"],
-    );
-    is_named(
-        broken("config", json!("%%%")),
-        "checkpoint-corrupt",
-        &["base64"],
-    );
-    is_named(
-        broken("kind", json!("cniCacheV9")),
-        "checkpoint-corrupt",
-        &["cniCacheV9"],
-    );
-    is_named(
-        broken("result", json!({"ips": [{"address": "10.0.0.256/8"}]})),
-        "checkpoint-corrupt",
-        &["result"],
-    );
-    is_named(
-        broken("ifName", json!("../../etc")),
-        "checkpoint-corrupt",
-        &["interface"],
-    );
+        "link" => {
+            fs::remove_file(&entry.file).expect("the file");
+            symlink("/etc/hostname", &entry.file).expect("a link");
+        }
+        "pipe" => {
+            fs::remove_file(&entry.file).expect("the file");
+            mkfifo(&entry.file, Mode::S_IRUSR).expect("a FIFO");
+        }
+        _ => panic!("no such damage: {way}"),
+    }
 }
 
+/// The entry of the last pod leads to a pipe instead of a namespace.
 #[test]
-fn files_writable_by_other_users_are_reported() {
-    let open = |it: &Subject<'_>| {
-        fs::set_permissions(&it.attached[0].file, Permissions::from_mode(0o666)).expect("its mode");
-    };
-    is_named(open, "checkpoint-corrupt", &["root"]);
-    let linked = |it: &Subject<'_>| {
-        let file = &it.attached[0].file;
-        let moved = file.with_extension("moved");
-        fs::rename(file, &moved)
-            .and_then(|()| symlink("/etc/hostname", file))
-            .expect("a link");
-        fs::remove_file(moved).expect("the file");
-    };
-    is_named(linked, "unreadable", &["symbolic link"]);
-    let pipe = |it: &Subject<'_>| {
-        let file = &it.attached[0].file;
-        fs::remove_file(file).expect("the file");
-        mkfifo(file, Mode::S_IRUSR).expect("a FIFO");
-    };
-    is_named(pipe, "checkpoint-corrupt", &["regular file"]);
-}
-
-#[test]
-fn a_path_to_a_pipe_does_not_block_the_others() {
+fn each_entry_that_cannot_be_used_is_reported_and_the_other_pods_are_restored() {
     let node = Node::new();
-    let pipe = node.temp().join("pipe");
+    let good = Subject::plain(&node, "good", &["10.88.2.1/16"]);
+    let bad: Vec<_> = (10..)
+        .zip(WAYS)
+        .map(|(number, (way, ..))| Subject::plain(&node, way, &[&format!("10.88.2.{number}/16")]))
+        .collect();
+    for (it, (way, ..)) in bad.iter().zip(WAYS) {
+        harm(it, way);
+    }
+    let pipe = node.temp().join("a-pipe");
     mkfifo(&pipe, Mode::S_IRUSR).expect("a FIFO");
-    let good = Subject::plain(&node, "good", &["10.88.2.10/16"]);
-    let mut bad = Subject::plain(&node, "bad", &["10.88.2.20/16"]);
-    bad.attached[0].cached.result["interfaces"][0]["sandbox"] = json!(pipe);
-    bad.attached[0].write();
+    let mut lost = Subject::plain(&node, "lost", &["10.88.2.9/16"]);
+    lost.attached[0].cached.result["interfaces"][0]["sandbox"] = json!(pipe);
+    lost.attached[0].write();
     node.lose_and_reload();
-    let run = restore(&node)
-        .exits(5)
-        .errors(&[("checkpoint-missing", bad.pod.name())]);
-    good.assert_back(&run);
+    let missing = bad.iter().chain([&lost]);
+    let mut errors: Vec<_> = missing
+        .map(|it| ("checkpoint-missing", it.pod.name()))
+        .collect();
+    errors.extend([("checkpoint-corrupt", ""), ("unreadable", "")]);
+    // Also on a second run, when nothing of the good one is lost.
+    for _ in 0..2 {
+        let run = node.netfix_json(&words(&node, "restore")).exits(5);
+        let mut run = run.errors(&errors).lacks("panicked");
+        for (it, (_, code, word)) in bad.iter().zip(WAYS) {
+            let file = it.attached[0].file.file_name().expect("a name");
+            run = run.names(code, "", &[&file.to_string_lossy(), word]);
+        }
+        good.assert_back(&run);
+    }
+    let has_eth0 = bad.iter().chain([&lost]).any(|it| it.pod.has_eth0());
+    assert!(!has_eth0, "something was made of a damaged entry");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A runtime that identifies the namespaces, against cache entries and files that contradict it.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -23,12 +23,6 @@ fn entry_of(node: &CriNode, pod: &CriPod) -> (PathBuf, Value) {
     )
 }
 
-fn two_pods(node: &CriNode) -> [CriPod; 2] {
-    node.pods(2)
-        .try_into()
-        .unwrap_or_else(|_| panic!("two pods"))
-}
-
 /// The severities of the problems with one code that name the pod.
 fn severities(run: &Run, code: &str, pod: &CriPod) -> Vec<String> {
     let of_pod = run
@@ -38,113 +32,81 @@ fn severities(run: &Run, code: &str, pod: &CriPod) -> Vec<String> {
     of_pod.map(|problem| problem.severity).collect()
 }
 
-#[test]
-fn an_entry_whose_path_leads_to_another_sandbox_is_skipped() {
-    let node = CriNode::new();
-    let pods = two_pods(&node);
-    // The second pod has no entry, and a stale entry has its path: nothing of the stale one may reach it.
-    let (_, mut stale) = entry_of(&node, &pods[0]);
-    let (file, own) = entry_of(&node, &pods[1]);
-    fs::remove_file(&file).expect("the second pod's entry");
-    let former = "f".repeat(64);
+/// The name of an entry as it would be for another sandbox.
+fn renamed(file: &Path, pod: &CriPod, sandbox: &str) -> String {
+    let name = file.file_name().expect("a name").to_string_lossy();
+    name.replace(&pod.sandbox.id, sandbox)
+}
+
+/// The second pod has no entry, and a stale one of another sandbox has its path.
+fn make_stale(node: &CriNode, [kept, robbed]: [&CriPod; 2], former: &str) {
+    let (_, mut stale) = entry_of(node, kept);
+    let (file, own) = entry_of(node, robbed);
+    fs::remove_file(&file).expect("the pod's entry");
     stale["containerId"] = json!(former);
     stale["cniArgs"] = json!([["K8S_POD_NAME", "web-old"]]);
     stale["result"]["ips"] = json!([{"address": "10.88.9.9/16", "interface": 0}]);
     stale["result"]["interfaces"] = own["result"]["interfaces"].clone();
-    let name = file
-        .file_name()
-        .expect("a name")
-        .to_string_lossy()
-        .replace(&pods[1].sandbox.id, &former);
-    fs::write(file.with_file_name(name), stale.to_string()).expect("a stale entry");
-    let before = node.capture(&pods[0]);
-    node.node.lose_and_reload();
-    let bare = node.capture(&pods[1]);
-    let run = restore(&node).exits(5);
-    assert_eq!(
-        severities(&run, "pod-replaced", &pods[1]),
-        ["info"],
-        "{}",
-        run.transcript()
-    );
-    assert_eq!(
-        severities(&run, "checkpoint-missing", &pods[1]),
-        ["error"],
-        "{}",
-        run.transcript()
-    );
-    bare.assert_same(&node.capture(&pods[1]), &pods[1].transcript());
-    let [kept, changed] =
-        [before, node.capture(&pods[0])].map(|it| it.link("eth0")["addr_info"].clone());
-    assert_eq!(kept, changed, "{}", run.transcript());
+    let stale_file = file.with_file_name(renamed(&file, robbed, former));
+    fs::write(stale_file, stale.to_string()).expect("a stale entry");
 }
 
 #[test]
-fn a_truncated_entry_is_reported_for_its_pod_and_ignored_for_a_former_pod() {
+fn entries_of_other_and_former_sandboxes_are_skipped_and_a_truncated_one_is_its_pods() {
     let node = CriNode::new();
-    let pods = two_pods(&node);
-    let (file, _) = entry_of(&node, &pods[0]);
-    let text = fs::read_to_string(&file).expect("the entry");
-    fs::write(&file, &text[..text.len() / 2]).expect("half of it");
-    let name = file
-        .file_name()
-        .expect("a name")
-        .to_string_lossy()
-        .into_owned();
-    let former = name.replace(&pods[0].sandbox.id, &"f".repeat(64));
-    fs::write(file.with_file_name(&former), "").expect("an empty entry");
-    node.node.lose_and_reload();
-    let run = restore(&node).exits(5);
-    assert_eq!(
-        severities(&run, "checkpoint-corrupt", &pods[0]),
-        ["error"],
-        "{}",
-        run.transcript()
-    );
-    assert!(
-        severities(&run, "checkpoint-missing", &pods[0]).is_empty(),
-        "reported twice\n{}",
-        run.transcript()
-    );
-    let corrupt = run.coded("checkpoint-corrupt");
-    let named = |name: &str| {
-        corrupt
-            .iter()
-            .find(|problem| problem.object == name)
-            .map(|problem| problem.severity.as_str())
+    let mut pods = node.pods(4);
+    let gone = pods.pop().expect("a pod");
+    let [kept, robbed, cut] = &pods[..] else {
+        panic!("three pods");
     };
-    assert_eq!(
-        [named(&name), named(&former)],
-        [Some("error"), Some("info")],
+    make_stale(&node, [kept, robbed], &"f".repeat(64));
+    // A truncated entry, and an empty one of a former sandbox.
+    let (file, entry) = entry_of(&node, cut);
+    let text = entry.to_string();
+    fs::write(&file, &text[..text.len() / 2]).expect("half of it");
+    let name = renamed(&file, cut, &cut.sandbox.id);
+    let former = renamed(&file, cut, &"e".repeat(64));
+    fs::write(file.with_file_name(&former), "").expect("an empty entry");
+    // The entry of a pod that is gone, as a failed DEL leaves it.
+    let (file, entry) = entry_of(&node, &gone);
+    node.remove(gone);
+    fs::write(&file, entry.to_string()).expect("its entry");
+    let before = node.capture(kept);
+    node.node.lose_and_reload();
+    let bare = node.capture(robbed);
+    let run = restore(&node).exits(5);
+    for (code, pod, expected) in [
+        ("pod-replaced", robbed, &["info"][..]),
+        ("checkpoint-missing", robbed, &["error"]),
+        ("checkpoint-corrupt", cut, &["error"]),
+        // It is not reported twice.
+        ("checkpoint-missing", cut, &[]),
+    ] {
+        let found = severities(&run, code, pod);
+        assert_eq!(found, expected, "{code}\n{}", run.transcript());
+    }
+    for (object, severity) in [(name, "error"), (former, "info")] {
+        let corrupt = run.coded("checkpoint-corrupt");
+        let found = corrupt.iter().find(|problem| problem.object == object);
+        let found = found.map(|problem| &*problem.severity);
+        assert_eq!(found, Some(severity), "{object}\n{}", run.transcript());
+    }
+    let gone = run.coded("netns-gone");
+    assert!(
+        gone.len() == 1 && gone[0].severity == "info",
         "{}",
         run.transcript()
     );
-    assert!(pods[1].ns.has_link("eth0") && !pods[0].ns.has_link("eth0"));
+    bare.assert_same(&node.capture(robbed), &robbed.transcript());
+    let addresses = [before, node.capture(kept)].map(|it| it.link("eth0")["addr_info"].clone());
+    assert_eq!(addresses[0], addresses[1], "{}", run.transcript());
+    assert!(!cut.ns.has_link("eth0"));
     node.netfix(&format!(
         "restore --source cni-cache {CRI} --pod {}",
-        pods[1].short_id()
+        kept.short_id()
     ))
     .exits(0);
-}
-
-#[test]
-fn entries_of_former_pods_are_counted() {
-    let node = CriNode::new();
-    let pods = two_pods(&node);
-    let (file, _) = entry_of(&node, &pods[0]);
-    let text = fs::read_to_string(&file).expect("the entry");
-    let [gone, kept] = pods;
-    node.remove(gone);
-    fs::write(&file, text).expect("the entry, as a failed DEL leaves it");
-    node.node.lose_and_reload();
-    let run = restore(&node).exits(0);
-    let info = run.coded("netns-gone");
-    assert!(
-        info.len() == 1 && info[0].severity == "info",
-        "{}",
-        run.transcript()
-    );
-    node.assert_cni_check(&[kept]);
+    node.assert_cni_check(&pods[..1]);
 }
 
 fn i40e_net_fix_file(pod: &CriPod, sandbox: &str, pid: u32) -> Value {

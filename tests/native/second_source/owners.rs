@@ -126,19 +126,6 @@ fn an_address_that_the_host_has_now_is_not_given_to_a_pod() {
 }
 
 #[test]
-fn a_lost_pod_without_an_entry_is_reported() {
-    let node = Node::new();
-    let it = Subject::plain(&node, "web", &["10.88.2.10/16"]);
-    let unknown = Subject::plain(&node, "new", &["10.88.2.20/16"]);
-    fs::remove_file(&unknown.attached[0].file).expect("the entry");
-    node.lose_and_reload();
-    let run = restore(&node)
-        .exits(5)
-        .errors(&[("checkpoint-missing", unknown.pod.name())]);
-    it.assert_back(&run);
-}
-
-#[test]
 fn without_a_cache_or_with_an_empty_one_nothing_changes() {
     let node = Node::new();
     let it = Subject::plain(&node, "web", &["10.88.2.10/16"]);

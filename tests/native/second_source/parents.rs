@@ -111,7 +111,7 @@ fn restore_waits_for_a_late_nic_and_keeps_its_mtu() {
 }
 
 #[test]
-fn without_a_master_the_hosts_default_route_selects_the_parent() {
+fn without_a_master_the_user_or_the_hosts_default_route_selects_the_parent() {
     let node = Node::new();
     let it = Subject::new(&node, "web", &[&on(&node, None, "10.88.2.10/16")]);
     node.lose_and_reload();
@@ -121,21 +121,6 @@ fn without_a_master_the_hosts_default_route_selects_the_parent() {
         .errors(&[("parent-missing", it.pod.name())])
         .names("parent-missing", it.pod.name(), &["--parent"]);
     assert!(!it.pod.has_eth0(), "{}", run.transcript());
-    node.ns.ip("link set eth0 up");
-    node.ns.ip("addr add 10.88.0.2/16 dev eth0");
-    node.ns.ip("route add default via 10.88.0.1");
-    let run = restore(&node)
-        .exits(0)
-        .errors(&[])
-        .names("partial-source", "", &["eth0"]);
-    it.assert_back(&run);
-}
-
-#[test]
-fn without_a_master_the_user_selects_the_parent() {
-    let node = Node::new();
-    let it = Subject::new(&node, "web", &[&on(&node, None, "10.88.2.10/16")]);
-    node.lose_and_reload();
     node.netfix(&words(&node, "restore --parent eth7"))
         .exits(4)
         .errors(&[("parent-missing", "")])
@@ -148,6 +133,15 @@ fn without_a_master_the_user_selects_the_parent() {
         it.unexplained(),
         run.transcript()
     );
+    node.lose_and_reload();
+    node.ns.ip("link set eth0 up");
+    node.ns.ip("addr add 10.88.0.2/16 dev eth0");
+    node.ns.ip("route add default via 10.88.0.1");
+    let run = restore(&node)
+        .exits(0)
+        .errors(&[])
+        .names("partial-source", "", &["eth0"]);
+    it.assert_back(&run);
 }
 
 #[test]

@@ -15,9 +15,10 @@ fn tuning(node: &Node, keys: &Value) -> Value {
 }
 
 #[test]
-fn settings_of_tuning_are_restored() {
+fn settings_and_macs_of_tuning_and_of_the_runtime_are_restored() {
     let node = Node::new();
-    let chain = [
+    let lab = |chain: &[Value]| Network::new(&node, "lab", chain);
+    let settings = [
         with(
             macvlan(&static_ipam(&["10.88.2.10/16", "fd88::2:10/64"])),
             &json!({"mtu": 1450}),
@@ -34,77 +35,42 @@ fn settings_of_tuning_are_restored() {
             }),
         ),
     ];
-    let it = Subject::new(&node, "web", &[&Network::new(&node, "lab", &chain)]);
-    node.lose_and_reload();
-    let run = restore(&node).exits(0);
-    it.assert_back(&run);
-}
-
-#[test]
-fn a_mac_from_tuning_is_restored() {
-    let node = Node::new();
-    let chain = [
-        macvlan(&static_ipam(&["10.88.2.10/16"])),
+    let settings = Subject::new(&node, "settings", &[&lab(&settings)]);
+    let mac = [
+        macvlan(&static_ipam(&["10.88.2.20/16"])),
         tuning(&node, &json!({"mac": "02:00:00:88:07:07"})),
     ];
-    let it = Subject::new(&node, "web", &[&Network::new(&node, "lab", &chain)]);
-    node.lose_and_reload();
-    let run = restore(&node).exits(0);
-    // The link-local address comes from the MAC before that one, which is not recorded anywhere.
-    let rest: Vec<_> = it
-        .unexplained()
-        .into_iter()
-        .filter(|line| !line.contains("fe80"))
-        .collect();
-    assert!(rest.is_empty(), "{rest:#?}\n{}", run.transcript());
-    it.attached[0]
-        .check(&node, &it.pod)
-        .unwrap_or_else(|e| panic!("CHECK: {e}"));
-}
-
-#[test]
-fn a_mac_from_the_runtime_is_restored() {
-    // An early result does not repeat it, so it has to come from the runtime's arguments.
-    for version in ["1.0.0", "0.2.0"] {
-        let node = Node::new();
+    let mac = Subject::new(&node, "mac", &[&lab(&mac)]);
+    // An early result does not repeat the MAC of the runtime, so it has to come from the runtime's arguments.
+    let of_runtime = [("1.0.0", 8), ("0.2.0", 9)].map(|(version, last)| {
         let plugin = with(
-            macvlan(&static_ipam(&["10.88.2.10/16"])),
+            macvlan(&static_ipam(&[&format!("10.88.2.3{last}/16")])),
             &json!({"capabilities": {"mac": true}}),
         );
-        let network = Network::new(&node, "lab", &[plugin]).version(version);
-        let network = network.capabilities(json!({"mac": "02:00:00:88:08:08"}));
-        let it = Subject::new(&node, "web", &[&network]);
-        assert_eq!(it.before.link("eth0")["address"], "02:00:00:88:08:08");
-        node.lose_and_reload();
-        let run = restore(&node).exits(0);
+        let wanted = format!("02:00:00:88:08:0{last}");
+        let network = lab(&[plugin]).version(version);
+        let network = network.capabilities(json!({"mac": wanted}));
+        let it = Subject::new(&node, "runtime", &[&network]);
+        assert_eq!(it.before.link("eth0")["address"], *wanted);
+        (it, wanted)
+    });
+    node.lose_and_reload();
+    let run = restore(&node).exits(0);
+    settings.assert_back(&run);
+    // The link-local address comes from the MAC before that one, which is not recorded anywhere.
+    let mut rest = mac.unexplained();
+    rest.retain(|line| !line.contains("fe80"));
+    assert!(rest.is_empty(), "{rest:#?}\n{}", run.transcript());
+    mac.attached[0]
+        .check(&node, &mac.pod)
+        .unwrap_or_else(|e| panic!("CHECK: {e}"));
+    for (it, wanted) in &of_runtime {
         // No MAC was chosen: it comes from the network.
         let mac = it.pod.capture().link("eth0")["address"].clone();
-        assert_eq!(mac, "02:00:00:88:08:08", "{}", run.transcript());
-        let lines = it.unexplained();
-        assert!(
-            lines.is_empty(),
-            "{version}: {lines:#?}\n{}",
-            run.transcript()
-        );
+        assert_eq!(mac, **wanted, "{}", run.transcript());
+        let rest = it.unexplained();
+        assert!(rest.is_empty(), "{rest:#?}\n{}", run.transcript());
     }
-}
-
-#[test]
-fn a_different_tuning_value_on_an_existing_link_is_reported_and_kept() {
-    let node = Node::new();
-    let chain = [
-        macvlan(&static_ipam(&["10.88.2.10/16"])),
-        tuning(&node, &json!({"mtu": 1300})),
-    ];
-    let it = Subject::new(&node, "web", &[&Network::new(&node, "lab", &chain)]);
-    it.pod.ip("link set eth0 mtu 1350");
-    let before = it.pod.capture();
-    restore(&node).exits(0).errors(&[]).names(
-        "partial-source",
-        it.pod.name(),
-        &["mtu 1300", "1350"],
-    );
-    before.assert_same(&it.pod.capture(), it.pod.name());
 }
 
 #[test]
@@ -214,48 +180,6 @@ fn unsupported_plugins_are_reported_and_the_rest_is_restored() {
         .check(&node, &it.pod)
         .unwrap_or_else(|e| panic!("CHECK: {e}\n{}", run.transcript()));
     assert!(!it.pod.ns.has_link("net1") && !it.pod.ns.has_link("net2"));
-}
-
-#[test]
-fn a_lost_effect_of_other_chained_plugins_is_reported() {
-    let node = Node::new();
-    let mut it = Subject::plain(&node, "web", &["10.88.2.10/16"]);
-    let plugins = it.attached[0].cached.config["plugins"]
-        .as_array_mut()
-        .expect("a list");
-    plugins.extend(["portmap", "firewall", "sbr", "shaper"].map(|name| json!({"type": name})));
-    it.attached[0].write();
-    restore(&node)
-        .exits(0)
-        .errors(&[])
-        .names("partial-source", it.pod.name(), &["sbr"]);
-    node.lose_and_reload();
-    let run = restore(&node)
-        .exits(5)
-        .errors(&[("unsupported", it.pod.name())])
-        .names("unsupported", it.pod.name(), &["sbr"])
-        .names("unsupported", it.pod.name(), &["shaper"]);
-    let run = run.lacks("portmap").lacks("firewall");
-    assert!(
-        it.unexplained().is_empty(),
-        "{:#?}\n{}",
-        it.unexplained(),
-        run.transcript()
-    );
-}
-
-#[test]
-fn another_kind_of_link_with_that_name_is_kept_and_reported() {
-    let node = Node::new();
-    let it = Subject::plain(&node, "web", &["10.88.2.10/16"]);
-    node.lose_and_reload();
-    it.pod.ip("link add eth0 type veth peer name other0");
-    let before = it.pod.capture();
-    restore(&node)
-        .exits(1)
-        .errors(&[("link-conflict", it.pod.name())])
-        .names("link-conflict", it.pod.name(), &["eth0", "veth"]);
-    before.assert_same(&it.pod.capture(), it.pod.name());
 }
 
 /// What `i40e_net_fix` leaves of a pod with both families in Docker: the link is up, and IPv6 is off.

@@ -46,29 +46,6 @@ fn pods_are_restored_from_libcnis_cache_alone() {
 }
 
 #[test]
-fn duplicate_address_detection_runs_as_for_any_new_interface() {
-    let node = Node::new();
-    let pod = node.pod_with_dad("web");
-    let it = Subject::plain_of(&node, pod, &["10.88.2.10/16", "fd88::2:10/64"]);
-    node.lose_and_reload();
-    let run = restore(&node).exits(0);
-    it.assert_back(&run);
-}
-
-#[test]
-fn ipv6_is_enabled_for_a_pod_whose_runtime_disabled_it() {
-    let node = Node::new();
-    let pod = node.pod("web");
-    pod.ns.set_sysctl("ipv6/conf/all/disable_ipv6", "1");
-    pod.ns.set_sysctl("ipv6/conf/default/disable_ipv6", "1");
-    let it = Subject::plain_of(&node, pod, &["10.88.2.10/16", "fd88::2:10/64"]);
-    assert_eq!(it.pod.ns.sysctl("ipv6/conf/eth0/disable_ipv6"), "0");
-    node.lose_and_reload();
-    let run = restore(&node).exits(0);
-    it.assert_back(&run);
-}
-
-#[test]
 fn a_second_restore_and_a_restore_without_loss_change_nothing() {
     let node = Node::new();
     let it = Subject::plain(&node, "web", &["10.88.2.10/16", "fd88::2:10/64"]);
@@ -104,32 +81,6 @@ fn is_left_alone(node: &Node, it: &Subject<'_>) {
 }
 
 #[test]
-fn a_plan_lists_the_steps_of_a_restore_and_changes_nothing() {
-    let node = Node::new();
-    let it = Subject::plain(&node, "web", &["10.88.2.10/16"]);
-    node.netfix(&words(&node, "plan --exit-code")).exits(0);
-    node.lose_and_reload();
-    let bare = it.pod.capture();
-    let planned = [
-        "+ macvlan eth0 on eth0 mode bridge",
-        "+ address 10.88.2.10/16",
-        "+ route default via 10.88.0.1",
-    ];
-    for (command, code) in [("plan --exit-code", 3), ("restore --dry-run", 0)] {
-        let run = node.netfix_json(&words(&node, command)).exits(code);
-        let steps = run.steps(&it.pod);
-        for step in planned {
-            let is_there = steps.iter().any(|line| line.starts_with(step));
-            assert!(is_there, "{command} lacks {step}\n{}", run.transcript());
-        }
-    }
-    bare.assert_same(&it.pod.capture(), it.pod.name());
-    restore(&node).exits(0);
-    let run = node.netfix_json(&words(&node, "plan --exit-code")).exits(0);
-    assert_eq!(run.steps(&it.pod), [""; 0], "{}", run.transcript());
-}
-
-#[test]
 fn a_partial_repair_by_hand_is_completed() {
     let node = Node::new();
     let it = Subject::plain(&node, "web", &["10.88.2.10/16", "10.88.2.9/16"]);
@@ -155,21 +106,36 @@ fn a_partial_repair_by_hand_is_completed() {
         .unwrap_or_else(|e| panic!("CHECK: {e}"));
 }
 
+/// Where a runtime has disabled IPv6 and the plugin has enabled it for its interface, it is enabled again.
 #[test]
-fn every_mode_and_a_configured_mtu_are_restored() {
+fn interfaces_of_every_mode_with_an_mtu_with_detection_ipv6_and_without_addresses_are_restored() {
     let node = Node::new();
     let modes = ["bridge", "private", "vepa"];
     let network = |at: usize| {
         let plugin = macvlan(&static_ipam(&[&format!("10.88.2.{}/16", 10 + at)]));
-        Network::new(
-            &node,
-            "lab",
-            &[with(plugin, &json!({"mode": modes[at], "mtu": 1400 + at}))],
-        )
+        let keys = json!({"mode": modes[at], "mtu": 1400 + at});
+        Network::new(&node, "lab", &[with(plugin, &keys)])
     };
-    let pods: Vec<_> = (0..3)
+    let mut pods: Vec<_> = (0..3)
         .map(|at| Subject::new(&node, modes[at], &[&network(at)]))
         .collect();
+    // Duplicate address detection runs as for any new interface.
+    let detecting = node.pod_with_dad("detecting");
+    let disabled = node.pod("disabled");
+    disabled.ns.set_sysctl("ipv6/conf/all/disable_ipv6", "1");
+    disabled
+        .ns
+        .set_sysctl("ipv6/conf/default/disable_ipv6", "1");
+    pods.extend([
+        Subject::plain_of(&node, detecting, &["10.88.2.20/16", "fd88::2:20/64"]),
+        Subject::plain_of(&node, disabled, &["10.88.2.30/16", "fd88::2:30/64"]),
+        Subject::new(
+            &node,
+            "bare",
+            &[&Network::new(&node, "lab", &[macvlan(&json!({}))])],
+        ),
+    ]);
+    assert_eq!(pods[4].pod.ns.sysctl("ipv6/conf/eth0/disable_ipv6"), "0");
     node.lose_and_reload();
     let run = restore(&node).exits(0);
     for it in &pods {
@@ -235,19 +201,6 @@ fn routes_are_restored_as_the_plugin_created_them() {
             run.transcript()
         );
     }
-}
-
-#[test]
-fn an_interface_without_addresses_is_restored_without_any() {
-    let node = Node::new();
-    let it = Subject::new(
-        &node,
-        "web",
-        &[&Network::new(&node, "lab", &[macvlan(&json!({}))])],
-    );
-    node.lose_and_reload();
-    let run = restore(&node).exits(0);
-    it.assert_back(&run);
 }
 
 #[test]

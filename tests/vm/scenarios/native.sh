@@ -3,20 +3,16 @@
 set -Eeuo pipefail
 
 TESTS=(
-    links::flags_set_by_the_administrator_come_back
-    links::alias_and_alternative_names_come_back
+    links::index_mtu_names_flags_and_state_come_back
     links::each_pod_keeps_its_requested_broadcast_queue_length
     links::mode_passthru_comes_back_with_the_parents_mac
-    links::mode_source_comes_back_with_its_list_of_macs
+    links::pods_of_every_mode_come_back_side_by_side
     host::creating_a_pods_eth0_does_not_change_the_nodes_eth0
     host::an_interface_of_the_node_with_a_pods_index_does_not_block_a_restore
     addresses::a_dual_stack_pod_comes_back_with_duplicate_detection_running
     addresses::label_broadcast_scope_and_peer_come_back
-    routes::routes_in_other_tables_come_back
-    routes::a_multipath_route_comes_back_or_is_reported
-    routes::a_nexthop_object_comes_back_or_is_reported
-    sysctls::a_stable_secret_and_the_address_made_from_it_come_back
-    sysctls::ipv6_settings_come_back
+    routes::routes_and_rules_of_every_kind_come_back
+    sysctls::settings_of_every_kind_come_back
     conflicts::a_taken_mac_is_reported_with_both_sides
     conflicts::a_taken_interface_index_is_reported_and_the_pod_is_restored_unnoticed_by_the_host
 )
