@@ -275,7 +275,13 @@ fn a_gateway_that_answers_pings_and_no_arp_is_reachable() {
         assert_eq!(run.pod(pod)["state"], "reachable", "{}", run.transcript());
     }
     assert!(!pings(&wrong, MUTE[0]) && !pings(&deaf, MUTE[0]));
+    let run = run.names("gateway-unknown", wrong.name(), &[]);
     assert_eq!(run.pod(&wrong)["state"], "unknown", "{}", run.transcript());
+    let gateway = &run.pod(&wrong)["gateways"][0];
+    assert!(
+        gateway["reachable"].is_null() && gateway["rtt_us"].is_null(),
+        "{gateway}"
+    );
     assert_eq!(
         run.pod(&deaf)["state"],
         "unreachable",
