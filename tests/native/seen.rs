@@ -39,6 +39,9 @@ fn an_unchanged_checkpoint_is_old_and_verified_now() {
     let node = Node::new();
     let pods = settled(&node, 1);
     let (created, first) = (written(&node, &pods[0]), seen(&node, &pods[0]));
+    // By the clock that no person sets.
+    let since_boot = || now(&node)["seen_boottime"][pods[0].name()].as_u64();
+    let first_since_boot = since_boot();
     next_second();
     let run = node.netfix_json("snapshot").exits(0);
     let second = seen(&node, &pods[0]);
@@ -48,6 +51,7 @@ fn an_unchanged_checkpoint_is_old_and_verified_now() {
         "the file was written again"
     );
     assert!(second.as_str() > first.as_str(), "{first} {second}");
+    assert!(first_since_boot.is_some() && since_boot() > first_since_boot);
     assert_eq!(run.pod(&pods[0])["seen"], second, "{}", run.transcript());
     assert_eq!(
         node.netfix_json("list").exits(0).pod(&pods[0])["seen"],
