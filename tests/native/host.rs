@@ -81,6 +81,8 @@ fn creating_a_pods_eth0_does_not_change_the_nodes_eth0() {
 fn an_eth0_of_another_kind_on_the_node_does_not_block_a_restore() {
     let node = Node::new();
     node.ns.ip("link add name br0 type bridge");
+    // Without a port its address would stay tentative.
+    node.ns.set_sysctl("ipv6/conf/br0/disable_ipv6", "1");
     node.ns.ip("link set br0 up");
     let pod = node.pod("web");
     node.ns.ip(&format!(
