@@ -42,7 +42,7 @@ fn of_two_claims_of_the_same_age_neither_gets_the_address_and_both_get_the_rest(
     let run = node.netfix("snapshot").exits(5);
     run.claimed_by_both("address-conflict", both, &address);
     node.lose_and_reload();
-    for words in ["plan", "restore", "restore"] {
+    for words in ["plan", "restore"] {
         let run = node.netfix(words).exits(5);
         run.claimed_by_both("address-conflict", both, &address);
     }
@@ -73,7 +73,7 @@ fn the_older_of_two_claims_is_restored_and_the_younger_one_named() {
     };
     check(node.netfix("snapshot"));
     node.lose_and_reload();
-    for words in ["plan", "restore", "restore"] {
+    for words in ["plan", "restore"] {
         check(node.netfix(words));
     }
     assert_has_all_but_its_address(&twin, &of_twin);
