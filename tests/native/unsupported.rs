@@ -148,25 +148,6 @@ fn a_plan_warns_of_an_object_that_no_restore_could_bring_back() {
     assert_eq!(metrics["check"]["unsupported"], 1, "{metrics}");
 }
 
-#[test]
-fn an_object_of_the_host_that_no_restore_could_bring_back_is_an_error() {
-    let node = Node::new();
-    let _pods = node.simple_pods(1);
-    let gateway = &node.gateway;
-    gateway.ip("link add mv7 link up0 type macvlan mode bridge");
-    gateway.ip(&format!("link set mv7 netns {}", node.ns.name()));
-    for (command, exit) in [("snapshot", 5), ("check", 2)] {
-        node.netfix(command)
-            .exits(exit)
-            .errors(&[("unsupported", "")])
-            .names("unsupported", "", &["macvlan mv7"]);
-    }
-    node.netfix("plan")
-        .exits(0)
-        .errors(&[])
-        .names("unsupported", "", &["macvlan mv7"]);
-}
-
 /// A link of the host that is lost with the NIC.
 fn add_link(node: &Node) {
     node.ns
