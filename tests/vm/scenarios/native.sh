@@ -10,14 +10,13 @@ TESTS=(
     links::mode_source_comes_back_with_its_list_of_macs
     host::creating_a_pods_eth0_does_not_change_the_nodes_eth0
     host::an_interface_of_the_node_with_a_pods_index_does_not_block_a_restore
-    addresses::a_dual_stack_pod_comes_back_with_duplicate_detection_running
-    addresses::label_broadcast_scope_and_peer_come_back
+    addresses::order_and_attributes_of_addresses_and_permanent_neighbours_come_back
     routes::routes_in_other_tables_come_back
     routes::a_multipath_route_comes_back_or_is_reported
     routes::a_nexthop_object_comes_back_or_is_reported
     sysctls::a_stable_secret_and_the_address_made_from_it_come_back
     sysctls::ipv6_settings_come_back
-    conflicts::a_taken_mac_is_reported_with_both_sides
+    conflicts::a_taken_mac_is_a_conflict_that_changes_nothing_in_its_pod_and_no_other_until_it_is_free
     conflicts::a_taken_interface_index_is_reported_and_the_pod_is_restored_unnoticed_by_the_host
 )
 
