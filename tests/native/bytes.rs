@@ -79,19 +79,13 @@ fn pod_with_strange_link(node: &Node) -> Pod<'_> {
 }
 
 #[test]
-fn a_link_with_such_a_name_comes_back_with_everything_on_it() {
+fn a_link_with_such_a_name_is_shown_escaped_and_comes_back_with_everything_on_it() {
     let node = Node::new();
     let pods = [pod_with_strange_link(&node), node.pod("plain").simple()];
-    node.assert_all_survive_a_loss(&pods);
-    node.netfix("check").exits(0);
-}
-
-#[test]
-fn every_command_shows_such_a_name_escaped() {
-    let node = Node::new();
-    let pod = pod_with_strange_link(&node);
+    let (before, host) = (pods.each_ref().map(Pod::capture), node.capture());
     node.snapshot();
-    let show = format!("show {}", pod.name());
+    node.assert_rehearsed(pods.len());
+    let show = format!("show {}", pods[0].name());
     shows(&node.netfix_alone(&show).exits(0), "b\\xfcro");
     shows(&node.netfix("list").exits(0), "b\\xfcro");
     let shown = node.netfix_alone(&format!("{show} -o json"));
@@ -105,6 +99,11 @@ fn every_command_shows_such_a_name_escaped() {
     for words in ["plan", "diff", "restore"] {
         shows(&node.netfix_json(words), "b\\\\xfcro");
     }
+    for (pod, before) in pods.iter().zip(&before) {
+        pod.assert_same_as(before);
+    }
+    node.assert_same_as(&host);
+    node.netfix("check").exits(0);
 }
 
 #[test]
