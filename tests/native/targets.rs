@@ -263,8 +263,8 @@ fn a_name_is_asked_of_the_pods_name_server_with_its_search_list() {
         target("tcp", "db:5432", true),
     ];
     assert_eq!(targets(&run, &pod), expected, "{}", run.transcript());
-    let end = || UdpSocket::bind((GATEWAY4, 0))?.send_to(&[], (GATEWAY4, 53));
-    node.gateway.enter(end).expect("the end of the server");
+    let end = || UdpSocket::bind("0.0.0.0:0")?.send_to(&[], (GATEWAY4, 53));
+    pod.ns.enter(end).expect("the end of the server");
     let questions = server.join().expect("the name server");
     let first = format!("db.x.cluster from {}", pod.address());
     assert!(questions.contains(&first), "{questions:?}");
