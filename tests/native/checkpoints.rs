@@ -1,5 +1,4 @@
-//! The files of `snapshot`: complete, private; and a good checkpoint is kept in a bad
-//! moment.
+//! The files of `snapshot`: complete, private.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -60,86 +59,6 @@ fn the_checkpoint_of_an_unchanged_pod_is_not_rewritten() {
 }
 
 #[test]
-fn a_changed_pod_is_saved_again_and_restored_to_its_last_state() {
-    let node = Node::new();
-    let pods = node.simple_pods(1);
-    node.snapshot();
-    pods[0].ip("addr add 10.88.1.222/16 dev eth0");
-    pods[0].ip("link set eth0 mtu 1400");
-    let before = pods[0].capture();
-    node.snapshot();
-    node.lose_and_reload();
-    node.restore();
-    pods[0].assert_same_as(&before);
-}
-
-#[test]
-fn a_snapshot_after_the_loss_keeps_the_good_checkpoint() {
-    let node = Node::new();
-    let pods = node.simple_pods(2);
-    let before: Vec<_> = pods.iter().map(crate::common::Pod::capture).collect();
-    node.snapshot();
-    let files: Vec<_> = pods
-        .iter()
-        .map(|pod| fs::read_to_string(node.checkpoint_of(pod)).expect("a checkpoint"))
-        .collect();
-    node.lose_and_reload();
-    node.netfix("snapshot")
-        .exits(1)
-        .errors(&[("degraded", pods[0].name()), ("degraded", pods[1].name())]);
-    node.netfix_json("snapshot")
-        .exits(1)
-        .errors(&[("degraded", pods[0].name()), ("degraded", pods[1].name())]);
-    for (pod, text) in pods.iter().zip(&files) {
-        assert_eq!(
-            text,
-            &fs::read_to_string(node.checkpoint_of(pod)).expect("a checkpoint"),
-            "{} was replaced",
-            pod.name()
-        );
-    }
-    node.restore();
-    for (pod, before) in pods.iter().zip(&before) {
-        pod.assert_same_as(before);
-    }
-}
-
-#[test]
-fn a_snapshot_while_the_parent_is_missing_keeps_node_and_pods() {
-    let node = Node::new();
-    let pods = node.simple_pods(1);
-    let (before, host) = (pods[0].capture(), node.capture());
-    node.snapshot();
-    node.lose();
-    node.netfix("snapshot")
-        .exits(1)
-        .errors(&[("degraded", pods[0].name())]);
-    node.reload();
-    node.netfix("snapshot")
-        .exits(1)
-        .errors(&[("degraded", pods[0].name())]);
-    node.restore();
-    pods[0].assert_same_as(&before);
-    node.assert_same_as(&host);
-}
-
-#[test]
-fn one_degraded_pod_does_not_block_the_snapshot_of_the_others() {
-    let node = Node::new();
-    let pods = node.simple_pods(2);
-    node.snapshot();
-    pods[0].ip("link del eth0");
-    pods[1].ip("addr add 10.88.1.222/16 dev eth0");
-    let before = pods[1].capture();
-    node.netfix("snapshot")
-        .exits(5)
-        .errors(&[("degraded", pods[0].name())]);
-    node.lose_and_reload();
-    node.restore();
-    pods[1].assert_same_as(&before);
-}
-
-#[test]
 fn the_checkpoint_of_an_ended_pod_moves_to_a_generation() {
     let node = Node::new();
     let pods = node.simple_pods(2);
@@ -160,21 +79,6 @@ fn the_checkpoint_of_an_ended_pod_moves_to_a_generation() {
     assert!(
         node.kept_of(&pods[1]).contains(&text),
         "no generation holds the ended pod's checkpoint"
-    );
-}
-
-#[test]
-fn a_snapshot_of_some_pods_leaves_the_other_checkpoints() {
-    let node = Node::new();
-    let pods = node.simple_pods(2);
-    node.snapshot();
-    let file = node.checkpoint_of(&pods[1]);
-    node.netfix(&format!("snapshot --pod {}", pods[0].name()))
-        .exits(0);
-    assert!(
-        file.exists(),
-        "{} went away with a snapshot that was not about it",
-        file.display()
     );
 }
 

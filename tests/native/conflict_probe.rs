@@ -255,23 +255,6 @@ fn an_ipv6_address_without_duplicate_address_detection_is_probed() {
     assert!(has(&pod, "fd88::9:1"));
 }
 
-#[test]
-fn the_kernel_finds_the_conflict_where_it_probes_itself() {
-    let node = Node::new();
-    let pod = node.pod_with_dad("web").simple();
-    pod.ip("addr add fd88::9:1/64 dev eth0");
-    let usable = || !pod.ip("-6 addr show dev eth0").contains("tentative");
-    assert!(wait_until(usable), "tentative");
-    node.snapshot();
-    node.lose_and_reload();
-    node.gateway.ip("addr add fd88::9:1/64 dev up0 nodad");
-    node.netfix_json("restore");
-    let failed = || pod.ip("-6 addr show dev eth0").contains("dadfailed");
-    assert!(wait_until(failed), "no dadfailed");
-    let run = node.netfix_json("restore").exits(1);
-    run.names(CONFLICT, pod.name(), &["fd88::9:1"]);
-}
-
 fn probes_after(prepare: impl FnOnce(&Node), words: &str) -> (Run, usize, String) {
     let node = Node::new();
     let pods = node.simple_pods(2);

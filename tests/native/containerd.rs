@@ -194,11 +194,28 @@ fn assert_all_have_network(node: &CriNode, pods: &[CriPod]) {
     node.assert_cni_check(pods);
 }
 
+/// Starts a sandbox that is not a pod to netfix; its id.
+fn pod_on_the_hosts_network(node: &CriNode) -> String {
+    let spec = PodSpec {
+        host_network: true,
+        ..PodSpec::new(
+            "kube-system",
+            "kube-proxy",
+            "5d0f7f33-2222-4000-8000-000000000001",
+        )
+    };
+    let [id] = node.cri().run(&[spec]).try_into().expect("one sandbox");
+    let netns = node.cri().status(&id).netns;
+    assert_eq!(netns, None, "it has a namespace of its own");
+    id
+}
+
 #[test]
 fn twenty_pods_have_their_cri_names_and_are_restored_in_the_same_sandboxes() {
     let node = CriNode::new();
     let pods = node.pods(20);
     assert_all_have_network(&node, &pods);
+    let on_host = pod_on_the_hosts_network(&node);
     let (before, host, sandboxes) = (
         captures(&node, &pods),
         node.node.capture(),
@@ -208,6 +225,7 @@ fn twenty_pods_have_their_cri_names_and_are_restored_in_the_same_sandboxes() {
     for pod in &pods {
         assert_named_as_in_cri(&node, pod, &run);
     }
+    run.lacks(&on_host[..12]).lacks("kube-proxy");
     assert_eq!(checkpoint_names(&node), short_ids(&pods));
     node.netfix(&format!("check {CRI}")).exits(0);
     node.node.lose_and_reload();
@@ -230,7 +248,9 @@ fn twenty_pods_have_their_cri_names_and_are_restored_in_the_same_sandboxes() {
     }
     // The kernel's cookies identify the pods, so netfix queries no runtime.
     node.freeze();
-    node.netfix(&format!("restore {CRI}")).exits(0);
+    node.netfix(&format!("restore {CRI}"))
+        .exits(0)
+        .lacks(&on_host[..12]);
     node.thaw();
     node.assert_same_as(&pods, &before);
     node.node.assert_same_as(&host);
@@ -246,22 +266,10 @@ fn twenty_pods_have_their_cri_names_and_are_restored_in_the_same_sandboxes() {
 }
 
 #[test]
-fn twenty_pods_are_restored_from_libcnis_cache_alone() {
-    let node = CriNode::new();
-    let pods = node.pods(20);
-    let (before, sandboxes) = (captures(&node, &pods), node.cri().list());
-    node.node.lose_and_reload();
-    assert_all_lost(&node, &pods);
-    node.netfix(&format!("restore {CNI_CACHE} {CRI}")).exits(0);
-    assert_networks_are_restored(&node, &pods, &before);
-    assert_eq!(sandboxes, node.cri().list(), "a sandbox was made anew");
-}
-
-#[test]
-fn mode_and_mtu_are_restored_from_the_cached_network() {
+fn pods_with_their_mode_and_mtu_are_restored_from_libcnis_cache_alone() {
     let node = CriNode::with_macvlan(&json!({"mode": "private", "mtu": 1400}));
-    let pods = node.pods(1);
-    let before = captures(&node, &pods);
+    let pods = node.pods(4);
+    let (before, sandboxes) = (captures(&node, &pods), node.cri().list());
     let link = before[0].link("eth0");
     assert_eq!(
         [&link["mtu"], &link["linkinfo"]["info_data"]["mode"]],
@@ -271,6 +279,7 @@ fn mode_and_mtu_are_restored_from_the_cached_network() {
     assert_all_lost(&node, &pods);
     node.netfix(&format!("restore {CNI_CACHE} {CRI}")).exits(0);
     assert_networks_are_restored(&node, &pods, &before);
+    assert_eq!(sandboxes, node.cri().list(), "a sandbox was made anew");
 }
 
 /// A file as the plugin of `i40e_net_fix` wrote it when it created the pod.
@@ -303,9 +312,9 @@ fn i40e_net_fix_file(node: &CriNode, pod: &CriPod) -> Value {
 }
 
 #[test]
-fn twenty_pods_are_restored_from_imported_files_of_i40e_net_fix() {
+fn pods_are_restored_from_imported_files_of_i40e_net_fix() {
     let node = CriNode::new();
-    let pods = node.pods(20);
+    let pods = node.pods(4);
     let (before, sandboxes) = (captures(&node, &pods), node.cri().list());
     let folder = node.node.temp().join("origin");
     fs::create_dir(&folder).expect("the directory of i40e_net_fix");
@@ -379,34 +388,4 @@ fn a_recreated_pod_is_restored_from_its_own_cache_entry_not_from_a_stale_one() {
     assert_all_lost(&node, &pods);
     node.netfix(&format!("restore {CNI_CACHE} {CRI}")).exits(0);
     assert_networks_are_restored(&node, &pods, &before);
-}
-
-#[test]
-fn a_sandbox_on_the_hosts_network_is_not_a_pod() {
-    let node = CriNode::new();
-    let pods = node.pods(1);
-    let spec = PodSpec::new(
-        "kube-system",
-        "kube-proxy",
-        "5d0f7f33-2222-4000-8000-000000000001",
-    );
-    let spec = PodSpec {
-        host_network: true,
-        ..spec
-    };
-    let [on_host] = node.cri().run(&[spec]).try_into().expect("one sandbox");
-    assert_eq!(
-        node.cri().status(&on_host).netns,
-        None,
-        "it has a namespace of its own"
-    );
-    let before = captures(&node, &pods);
-    let run = node.netfix(&format!("snapshot {CRI} -o json")).exits(0);
-    run.lacks(&on_host[..12]).lacks("kube-proxy");
-    assert_eq!(checkpoint_names(&node), short_ids(&pods));
-    node.node.lose_and_reload();
-    node.netfix(&format!("restore {CRI}"))
-        .exits(0)
-        .lacks(&on_host[..12]);
-    node.assert_same_as(&pods, &before);
 }

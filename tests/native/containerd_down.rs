@@ -47,7 +47,6 @@ fn a_snapshot_is_refused_while_containerd_does_not_answer_and_the_next_one_is_co
     pods[0].ns.ip("link set eth0 mtu 1400");
     // First it hangs; then it is dead, and its socket is left.
     node.freeze();
-    is_refused(&node, &snapshot);
     is_refused(&node, "snapshot");
     node.kill();
     is_refused(&node, &snapshot);
@@ -61,30 +60,15 @@ fn a_snapshot_is_refused_while_containerd_does_not_answer_and_the_next_one_is_co
 }
 
 #[test]
-fn pods_are_restored_while_containerd_is_dead_and_it_finds_them_ready() {
-    let mut node = CriNode::new();
-    let pods = node.pods(2);
-    let (before, sandboxes) = (captures(&node, &pods), node.cri().list());
-    node.netfix("snapshot").exits(0);
-    node.kill();
-    node.node.lose_and_reload();
-    assert_all_lost(&node, &pods);
-    node.netfix("restore").exits(0);
-    node.assert_same_as(&pods, &before);
-    node.start();
-    assert_eq!(sandboxes, node.cri().list(), "a sandbox was made anew");
-    node.assert_cni_check(&pods);
-}
-
-#[test]
-fn a_deleted_pod_does_not_block_the_restore_while_containerd_is_dead() {
+fn pods_are_restored_beside_a_deleted_one_while_containerd_is_dead_and_it_finds_them_ready() {
     let mut node = CriNode::new();
     let deleted = node.run(stateful_pod("0b8c61d2-1111-4000-8000-000000000001"));
-    let pods = node.pods(1);
+    let pods = node.pods(2);
     let before = captures(&node, &pods);
     node.netfix("snapshot").exits(0);
     let gone = deleted.short_id().to_owned();
     node.remove(deleted);
+    let sandboxes = node.cri().list();
     node.kill();
     node.node.lose_and_reload();
     assert_all_lost(&node, &pods);
@@ -94,4 +78,7 @@ fn a_deleted_pod_does_not_block_the_restore_while_containerd_is_dead() {
         .names("netns-gone", &gone, &[])
         .names("runtime-unreachable", "", &["containerd.sock"]);
     node.assert_same_as(&pods, &before);
+    node.start();
+    assert_eq!(sandboxes, node.cri().list(), "a sandbox was made anew");
+    node.assert_cni_check(&pods);
 }

@@ -42,12 +42,13 @@ fn notes(run: &Value) -> Vec<&Value> {
 }
 
 #[test]
-fn what_a_daemon_withdrew_since_the_snapshot_stays_away_and_is_told() {
+fn what_a_daemon_withdrew_since_the_snapshot_is_told_and_comes_back_on_request_alone() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     let withdrawn: Vec<Capture> = pods.iter().map(Pod::capture).collect();
     add(&pods[0]);
     let _daemon = Monitor::of(&pods[0].ns, &node);
+    let whole = pods[0].capture();
     node.snapshot();
     withdraw(&pods[0]);
     node.netfix("check").exits(0);
@@ -65,23 +66,11 @@ fn what_a_daemon_withdrew_since_the_snapshot_stays_away_and_is_told() {
     assert!(notes[0].to_string().contains("5 more"), "{document}");
     node.netfix("check").exits(0);
     node.netfix("diff").exits(0);
-}
 
-#[test]
-fn what_daemons_own_comes_back_on_request() {
-    let node = Node::new();
-    let pods = node.simple_pods(1);
-    add(&pods[0]);
-    let _daemon = Monitor::of(&pods[0].ns, &node);
-    let before = pods[0].capture();
-    node.snapshot();
-    withdraw(&pods[0]);
-    node.lose_and_reload();
-    node.netfix("restore").exits(0);
     node.netfix("restore --with-daemons").exits(0);
-    pods[0].assert_same_as(&before);
+    pods[0].assert_same_as(&whole);
     let run = node.netfix_json("restore --with-daemons").exits(0);
-    assert!(notes(&run.json()).is_empty(), "{}", run.transcript());
+    assert!(self::notes(&run.json()).is_empty(), "{}", run.transcript());
 }
 
 #[test]

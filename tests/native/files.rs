@@ -15,36 +15,35 @@ fn sixty_pods_under_a_small_limit_of_open_files_are_all_restored() {
     let pods = node.simple_pods(PODS);
     let some = || pods.iter().step_by(7);
     let before: Vec<_> = some().map(Pod::capture).collect();
-    for files in [40, 64] {
-        limited(&node, files, "snapshot")
-            .exits(0)
-            .stdout_has(&["60 selected pods"]);
-        for pod in &pods {
-            let stored = crate::common::kept::json(&node.stored_of(pod));
-            let identity = &stored["netfix"]["identity"]["cookie"];
-            assert!(identity.is_u64(), "{identity} of {}", pod.name());
-        }
-        limited(&node, files, "check")
-            .exits(0)
-            .stdout_has(&["60 of 60"]);
-        node.lose_and_reload();
-        assert!(!pods.iter().any(Pod::has_eth0), "a pod kept its eth0");
-        limited(&node, files, "plan")
-            .exits(0)
-            .stdout_has(&["60 selected pods"]);
-        limited(&node, files, "restore")
-            .exits(0)
-            .stdout_has(&["60 selected pods restored"]);
-        for (pod, before) in some().zip(&before) {
-            pod.assert_same_as(before);
-        }
-        assert!(pods.iter().all(Pod::has_eth0), "a pod is not restored");
-        let words = format!("verify --answer-wait 10s --ping {GATEWAY4}");
-        limited(&node, files, &words)
-            .exits(0)
-            .stdout_has(&["60 selected pods"]);
-        node.netfix("diff").exits(0);
+    let files = 40;
+    limited(&node, files, "snapshot")
+        .exits(0)
+        .stdout_has(&["60 selected pods"]);
+    for pod in &pods {
+        let stored = crate::common::kept::json(&node.stored_of(pod));
+        let identity = &stored["netfix"]["identity"]["cookie"];
+        assert!(identity.is_u64(), "{identity} of {}", pod.name());
     }
+    limited(&node, files, "check")
+        .exits(0)
+        .stdout_has(&["60 of 60"]);
+    node.lose_and_reload();
+    assert!(!pods.iter().any(Pod::has_eth0), "a pod kept its eth0");
+    limited(&node, files, "plan")
+        .exits(0)
+        .stdout_has(&["60 selected pods"]);
+    limited(&node, files, "restore")
+        .exits(0)
+        .stdout_has(&["60 selected pods restored"]);
+    for (pod, before) in some().zip(&before) {
+        pod.assert_same_as(before);
+    }
+    assert!(pods.iter().all(Pod::has_eth0), "a pod is not restored");
+    let words = format!("verify --answer-wait 10s --ping {GATEWAY4}");
+    limited(&node, files, &words)
+        .exits(0)
+        .stdout_has(&["60 selected pods"]);
+    node.netfix("diff").exits(0);
 }
 
 #[test]

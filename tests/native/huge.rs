@@ -106,7 +106,7 @@ fn window(node: &Node) -> Run {
 #[test]
 fn a_pod_with_more_routes_than_are_read_is_named_stops_no_window_and_comes_back() {
     let node = Node::new();
-    let (large, plain) = (pod_with_routes(&node, 20_000), node.pod("plain").simple());
+    let (large, plain) = (pod_with_routes(&node, 12_000), node.pod("plain").simple());
     let before = large.capture();
     // Without a record it is read whole.
     let first = window(&node);

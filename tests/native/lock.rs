@@ -94,7 +94,6 @@ impl Drop for Beside {
     }
 }
 
-/// The time after `since ` in a message.
 fn assert_is_free(node: &Node) {
     let run = node.netfix_alone("status -o json").exits(0);
     assert!(
@@ -104,6 +103,7 @@ fn assert_is_free(node: &Node) {
     );
 }
 
+/// The time after `since ` in a message.
 fn since(text: &str) -> Timestamp {
     let (_, rest) = text
         .split_once("(restore) since ")
@@ -114,48 +114,38 @@ fn since(text: &str) -> Timestamp {
 }
 
 #[test]
-fn a_second_netfix_reports_the_lock_holder_at_once() {
+fn a_second_netfix_reports_the_lock_holder_at_once_and_read_only_commands_do_not_wait() {
     let node = Node::new();
-    let _pods = node.simple_pods(1);
+    let pods = node.simple_pods(1);
     node.snapshot();
     node.lose();
     let before = Timestamp::now();
     let holder = Beside::holding(&node);
+    let who = format!("pid {}", holder.pid());
     for words in ["restore", "snapshot", "prune"] {
         let begin = Instant::now();
         let run = node
             .netfix(words)
             .exits(4)
             .errors(&[("lock-held", "")])
-            .names(
-                "lock-held",
-                "",
-                &[&format!("pid {}", holder.pid()), "restore"],
-            );
+            .names("lock-held", "", &[&who, "restore"]);
         assert!(begin.elapsed() < Duration::from_secs(30), "{words} waited");
         assert_eq!(run.err.lines().count(), 1, "{}", run.transcript());
-        let status = node.netfix_alone("status -o json").json();
-        let start = since(status["status"]["lock"].as_str().expect("a holder"));
-        // The message has whole seconds.
-        assert!(
-            (before.as_second()..=Timestamp::now().as_second()).contains(&start.as_second()),
-            "{start}"
-        );
     }
-    node.reload();
-    assert_eq!(holder.finish().code(), Some(0), "the first netfix failed");
-    node.restore();
-}
-
-#[test]
-fn read_only_commands_do_not_wait_and_status_shows_the_lock_holder() {
-    let node = Node::new();
-    let pods = node.simple_pods(1);
-    node.snapshot();
-    node.lose();
-    let holder = Beside::holding(&node);
-    let name = pods[0].name();
-    let show = format!("show {name}");
+    node.netfix_alone("status").stdout_has(&[&who]);
+    let status = node.netfix_alone("status -o json").json();
+    let lock = status["status"]["lock"].as_str().expect("a holder");
+    assert!(
+        lock.starts_with(&format!("{who} (restore) since ")),
+        "{lock}"
+    );
+    let start = since(lock);
+    // The message has whole seconds.
+    assert!(
+        (before.as_second()..=Timestamp::now().as_second()).contains(&start.as_second()),
+        "{start}"
+    );
+    let show = format!("show {}", pods[0].name());
     for (words, code) in [
         ("list", 0),
         (&show, 0),
@@ -167,17 +157,10 @@ fn read_only_commands_do_not_wait_and_status_shows_the_lock_holder() {
         node.netfix(words).exits(code).has_no("lock-held");
         assert!(begin.elapsed() < Duration::from_secs(30), "{words} waited");
     }
-    let held = format!("pid {} (restore) since ", holder.pid());
-    node.netfix_alone("status")
-        .stdout_has(&[&format!("pid {}", holder.pid())]);
-    let lock = node.netfix_alone("status -o json").json()["status"]["lock"].clone();
-    assert!(
-        lock.as_str().is_some_and(|lock| lock.starts_with(&held)),
-        "{lock}"
-    );
     node.reload();
     assert_eq!(holder.finish().code(), Some(0), "the first netfix failed");
     assert_is_free(&node);
+    node.restore();
 }
 
 #[test]

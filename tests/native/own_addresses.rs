@@ -176,13 +176,3 @@ fn the_host_is_probed_beside_its_pods() {
         "{text}"
     );
 }
-
-#[test]
-fn without_a_conflict_probe_the_host_takes_its_addresses() {
-    let node = Node::new();
-    node.ns.ip(&format!("addr add {VIRTUAL}/32 dev eth0"));
-    let (_pod, before) = after_a_loss(&node, &format!("{VIRTUAL}/32"));
-    let run = node.netfix_json("restore --conflict-probe off").exits(0);
-    run.has_no(CONFLICT);
-    node.assert_same_as(&before);
-}

@@ -252,14 +252,8 @@ fn a_gateway_that_answers_pings_and_no_arp_is_reachable() {
         ),
         prepared("learned", MUTE[1], &[learned]),
     ];
-    let wrong = prepared(
-        "wrong",
-        MUTE[0],
-        &[format!(
-            "neigh add {} lladdr 02:00:00:99:00:01 nud permanent dev eth0",
-            MUTE[0]
-        )],
-    );
+    let other_mac = permanent(0).replace("88:00:01", "99:00:01");
+    let wrong = prepared("wrong", MUTE[0], &[other_mac]);
     let deaf = prepared("deaf", MUTE[0], &[]);
     // The gateway asks nobody by ARP, which would show its own MAC.
     for pod in pods.iter().chain([&wrong, &deaf]) {
@@ -275,7 +269,13 @@ fn a_gateway_that_answers_pings_and_no_arp_is_reachable() {
         assert_eq!(run.pod(pod)["state"], "reachable", "{}", run.transcript());
     }
     assert!(!pings(&wrong, MUTE[0]) && !pings(&deaf, MUTE[0]));
+    let run = run.names("gateway-unknown", wrong.name(), &[]);
     assert_eq!(run.pod(&wrong)["state"], "unknown", "{}", run.transcript());
+    let gateway = &run.pod(&wrong)["gateways"][0];
+    assert!(
+        gateway["reachable"].is_null() && gateway["rtt_us"].is_null(),
+        "{gateway}"
+    );
     assert_eq!(
         run.pod(&deaf)["state"],
         "unreachable",

@@ -171,7 +171,6 @@ fn a_pod_that_has_lost_its_network_is_not_rehearsed() {
     node.snapshot();
     pods[0].ip("link del eth0");
     let run = rehearse(&node).exits(2);
-    run.names("degraded", pods[0].name(), &["eth0"]);
-    let run = rehearse(&node);
+    let run = run.names("degraded", pods[0].name(), &["eth0"]);
     assert_eq!(figures(&run)["pods"], 1, "{}", run.transcript());
 }

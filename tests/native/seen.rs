@@ -35,10 +35,13 @@ fn settled(node: &Node, count: usize) -> Vec<Pod<'_>> {
 }
 
 #[test]
-fn an_unchanged_checkpoint_is_old_and_verified_now() {
+fn an_unchanged_checkpoint_is_old_and_verified_now_and_that_of_an_unselected_pod_is_not() {
     let node = Node::new();
-    let pods = settled(&node, 1);
+    let pods = settled(&node, 2);
     let (created, first) = (written(&node, &pods[0]), seen(&node, &pods[0]));
+    // By the clock that no person sets.
+    let since_boot = || now(&node)["seen_boottime"][pods[0].name()].as_u64();
+    let first_since_boot = since_boot();
     next_second();
     let run = node.netfix_json("snapshot").exits(0);
     let second = seen(&node, &pods[0]);
@@ -48,6 +51,7 @@ fn an_unchanged_checkpoint_is_old_and_verified_now() {
         "the file was written again"
     );
     assert!(second.as_str() > first.as_str(), "{first} {second}");
+    assert!(first_since_boot.is_some() && since_boot() > first_since_boot);
     assert_eq!(run.pod(&pods[0])["seen"], second, "{}", run.transcript());
     assert_eq!(
         node.netfix_json("list").exits(0).pod(&pods[0])["seen"],
@@ -66,12 +70,7 @@ fn an_unchanged_checkpoint_is_old_and_verified_now() {
         "{}",
         generation.transcript()
     );
-}
 
-#[test]
-fn a_snapshot_of_some_pods_keeps_the_verification_times_of_the_others() {
-    let node = Node::new();
-    let pods = settled(&node, 2);
     let first = seen(&node, &pods[1]);
     next_second();
     node.netfix(&format!("snapshot --pod {}", pods[0].name()))

@@ -287,50 +287,9 @@ fn a_multicast_router_without_its_link_is_named_until_it_has_it_again() {
     is_calm(&node.restore());
 }
 
-#[test]
-fn an_open_character_device_is_named() {
-    let node = Node::new();
-    let pod = node.pod("vm");
-    let index = 4_711_000 + std::process::id() % 50_000;
-    let add = format!(
-        "link add link eth0 name eth0 netns {} index {index} type macvtap",
-        pod.name()
-    );
-    node.ns.ip(&add);
-    pod.ip("link set eth0 up");
-    pod.ip("addr add 10.88.3.9/16 dev eth0");
-    let device = format!("/dev/tap{index}");
-    if !std::path::Path::new(&device).exists() {
-        return;
-    }
-    let mut command = pod.ns.exec("python3");
-    let script = format!(
-        "import signal; f = open('{device}', 'r+b', 0); print('ready', flush=True); signal.pause()"
-    );
-    command.args(["-c", &script]);
-    let vm = Background::start(&mut command, node.temp().join("vm"));
-    vm.wait_for("ready");
-    let title = format!("(pid {})", vm.id());
-    names(
-        &node.snapshot(),
-        "info",
-        "eth0",
-        &["character device", &title],
-    );
-    node.lose_and_reload();
-    names(
-        &node.restore(),
-        "warning",
-        "eth0",
-        &["character device", &title],
-    );
-    drop(vm);
-    is_calm(&node.restore());
-}
-
 /// A container has its own `/dev`: its node of the device is made by mknod(1).
 #[test]
-fn a_character_device_is_known_by_its_numbers() {
+fn an_open_character_device_is_known_by_its_numbers() {
     let node = Node::new();
     let pod = node.pod("vm");
     let add = format!(

@@ -117,19 +117,6 @@ fn a_pod_without_interface_and_without_checkpoint_has_no_network() {
 }
 
 #[test]
-fn without_a_window_there_is_no_last_one() {
-    let node = Node::new();
-    let _pods = node.simple_pods(1);
-    node.netfix_alone("snapshot").exits(0);
-    let run = status(&node, "").exits(0);
-    assert_eq!(line(&run, "last"), "last       none");
-    assert_eq!(line(&run, "window"), "window     none open");
-    let document = status(&node, "-o json").exits(0).json();
-    assert!(document["status"]["last"].is_null(), "{document}");
-    assert_eq!(document["status"]["unread"], json!([]));
-}
-
-#[test]
 fn what_cannot_be_read_is_a_dash_with_its_reason_and_not_none() {
     let node = Node::new();
     let _pods = node.simple_pods(2);

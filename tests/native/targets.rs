@@ -3,13 +3,13 @@
 use std::net::UdpSocket;
 use std::path::Path;
 use std::process::Child;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::Value;
 use simple_dns::rdata::{A, RData};
 use simple_dns::{CLASS, Packet, PacketFlag, QTYPE, RCODE, ResourceRecord, TYPE};
 
-use crate::common::background::{Background, tcpdump, wait_until};
+use crate::common::background::{Background, HANG, tcpdump, wait_until};
 use crate::common::{GATEWAY4, GATEWAY6, Node, Pod, Run};
 
 type Target = (String, String, bool);
@@ -209,11 +209,11 @@ fn a_device_in_place_of_the_pods_files_is_never_opened() {
         );
 }
 
-/// Answers questions for `A` of one name; for all others it answers that the name does not exist.
+/// Answers questions for `A` of one name; for all others it answers that the name does not exist. An empty datagram ends it.
 fn answer_questions(socket: &UdpSocket, name: &str, address: [u8; 4]) -> Vec<String> {
     let mut questions = Vec::new();
     let mut buffer = [0; 1500];
-    while let Ok((length, from)) = socket.recv_from(&mut buffer) {
+    while let Ok((length @ 1.., from)) = socket.recv_from(&mut buffer) {
         let query = Packet::parse(&buffer[..length]).expect("a DNS query");
         let question = query.questions[0].clone();
         let this = question.qname.to_string();
@@ -242,9 +242,7 @@ fn a_name_is_asked_of_the_pods_name_server_with_its_search_list() {
     let socket = node
         .gateway
         .enter(|| UdpSocket::bind((GATEWAY4, 53)).expect("port 53"));
-    socket
-        .set_read_timeout(Some(Duration::from_secs(8)))
-        .expect("a time limit");
+    socket.set_read_timeout(Some(HANG)).expect("a time limit");
     let server =
         std::thread::spawn(move || answer_questions(&socket, "db.shop.cluster", [10, 88, 0, 1]));
     let resolver = format!(
@@ -265,6 +263,8 @@ fn a_name_is_asked_of_the_pods_name_server_with_its_search_list() {
         target("tcp", "db:5432", true),
     ];
     assert_eq!(targets(&run, &pod), expected, "{}", run.transcript());
+    let end = || UdpSocket::bind("0.0.0.0:0")?.send_to(&[], (GATEWAY4, 53));
+    pod.ns.enter(end).expect("the end of the server");
     let questions = server.join().expect("the name server");
     let first = format!("db.x.cluster from {}", pod.address());
     assert!(questions.contains(&first), "{questions:?}");

@@ -179,14 +179,14 @@ fn in_an_hour_of_timers_what_is_lost_stays_critical_and_no_sound_pod_raises_anyt
     watch.turns(3);
     pods.pop().expect("the young pod").ns.delete();
     watch.note("a pod went");
-    watch.turns(3);
+    watch.turns(2);
 
     // A pod flaps: its default route is gone, whatever the timers do.
     flap(&pods[0]);
     watch.loses(&pods[0], "flapped");
-    watch.turns(6);
+    watch.turns(5);
     watch.restore(0, &[]);
-    watch.turns(3);
+    watch.turns(2);
 
     // One loses its link; a young one, which no snapshot has, its own a moment later.
     pods[1].ip("link del eth0");
@@ -196,22 +196,22 @@ fn in_an_hour_of_timers_what_is_lost_stays_critical_and_no_sound_pod_raises_anyt
     young.ip("link set eth0 down");
     young.ip("link del eth0");
     watch.loses(&young, "came and lost its link");
-    watch.turns(4);
+    watch.turns(2);
     watch.restore(5, &[&young]);
-    watch.turns(4);
+    watch.turns(2);
     watch.accept(young.name());
-    watch.turns(3);
+    watch.turns(2);
 
     // The host's address and default routes go, and come back.
     node.ns.ip("addr del 10.88.0.2/16 dev eth0");
     watch.is_host_lost = true;
     watch.note("the host lost its address");
-    watch.turns(4);
+    watch.turns(3);
     node.ns.ip("addr add 10.88.0.2/16 dev eth0");
     node.ns.ip(&format!("route add default via {GATEWAY4}"));
     watch.is_host_lost = false;
     watch.note("the host's address came back");
-    watch.turns(3);
+    watch.turns(2);
 
     // The NIC goes, and comes back bare.
     node.lose_and_reload();
@@ -219,7 +219,7 @@ fn in_an_hour_of_timers_what_is_lost_stays_critical_and_no_sound_pod_raises_anyt
     for pod in &pods {
         watch.loses(pod, "lost the NIC");
     }
-    watch.turns(6);
+    watch.turns(4);
     watch.restore(0, &[]);
     watch.turns(3);
 
@@ -228,10 +228,10 @@ fn in_an_hour_of_timers_what_is_lost_stays_critical_and_no_sound_pod_raises_anyt
     watch.loses(&pods[2], "lost its default route");
     node.ns.ip(&format!("-6 route del default via {GATEWAY6}"));
     watch.is_host_lost = true;
-    watch.turns(3);
+    watch.turns(2);
     watch.accept(pods[2].name());
     watch.turns(2);
     watch.accept("host");
-    watch.turns(4);
+    watch.turns(2);
     eprint!("{}", watch.log);
 }

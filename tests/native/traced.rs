@@ -5,45 +5,17 @@ use std::path::Path;
 
 use crate::common::Node;
 use crate::common::cni::static_ipam;
+use crate::common::trace::Trace;
 
 #[test]
-fn a_snapshot_writes_nothing_outside_the_state_directory() {
+fn only_sysctls_and_the_state_directory_are_written_and_the_main_thread_stays_in_its_namespaces() {
     let node = Node::new();
-    let _pods = node.simple_pods(2);
-    let trace = node.netfix_traced("snapshot");
-    assert_eq!(trace.run.code, Some(0), "{}", trace.run.transcript());
-    let inside = trace.calls(&["rename", "renameat", "renameat2"]).count();
-    assert!(
-        inside > 0,
-        "the trace shows no rename at all, so it would show no stray write either"
-    );
-    let stray = trace.writes_outside(&[&node.state_dir()]);
-    assert!(stray.is_empty(), "{stray:#?}");
-}
-
-#[test]
-fn a_restore_writes_only_sysctls_and_the_state_directory() {
-    let node = Node::new();
-    let _pod = node
-        .pod("web")
-        .attach(&static_ipam(&["10.88.2.10/16", "fd88::2:10/64"]));
-    node.snapshot();
-    node.lose_and_reload();
-    let trace = node.netfix_traced("restore");
-    assert_eq!(trace.run.code, Some(0), "{}", trace.run.transcript());
-    assert!(
-        !trace.netlink_changes().is_empty(),
-        "the trace shows no netlink change"
-    );
-    let stray = trace.writes_outside(&[&node.state_dir(), Path::new("/proc/sys/net/")]);
-    assert!(stray.is_empty(), "{stray:#?}");
-}
-
-#[test]
-fn the_main_thread_never_changes_its_namespaces() {
-    let node = Node::new();
-    let _pods = node.simple_pods(2);
-    let check = |words: &str| {
+    let both = static_ipam(&["10.88.2.10/16", "fd88::2:10/64"]);
+    let _pods = [
+        node.pod_with_dad("web").attach(&both),
+        node.pod("api").simple(),
+    ];
+    let traced = |words: &str| {
         let trace = node.netfix_traced(words);
         let moves = trace.main_thread_moves();
         assert!(moves.is_empty(), "{words}: {moves:#?}");
@@ -52,11 +24,29 @@ fn the_main_thread_never_changes_its_namespaces() {
             "{words} entered no pod at all\n{}",
             trace.run.transcript()
         );
+        trace
     };
-    check("snapshot");
-    check("diff");
+    let writes_only_to = |trace: &Trace, folders: &[&Path]| {
+        assert_eq!(trace.run.code, Some(0), "{}", trace.run.transcript());
+        let stray = trace.writes_outside(folders);
+        assert!(stray.is_empty(), "{stray:#?}");
+    };
+    let state = node.state_dir();
+    let snapshot = traced("snapshot");
+    writes_only_to(&snapshot, &[&state]);
+    let inside = snapshot.calls(&["rename", "renameat", "renameat2"]).count();
+    assert!(
+        inside > 0,
+        "the trace shows no rename at all, so it would show no stray write either"
+    );
+    traced("diff");
     node.lose_and_reload();
-    check("plan");
-    check("restore");
-    check("verify");
+    traced("plan");
+    let restore = traced("restore");
+    writes_only_to(&restore, &[&state, Path::new("/proc/sys/net/")]);
+    assert!(
+        !restore.netlink_changes().is_empty(),
+        "the trace shows no netlink change"
+    );
+    traced("verify");
 }

@@ -45,18 +45,6 @@ fn an_unsupported_kind_is_reported_and_the_other_pods_are_restored() {
     );
 }
 
-#[test]
-fn an_unsupported_kind_that_was_not_lost_is_not_an_error() {
-    let node = Node::new();
-    let _strange = pod_with_vxlan(&node, "strange");
-    let pods = node.simple_pods(1);
-    let before = pods[0].capture();
-    node.netfix("snapshot");
-    pods[0].ip("link del eth0");
-    node.restore();
-    pods[0].assert_same_as(&before);
-}
-
 /// Makes something in a pod that has its macvlan, and that no restore could bring back.
 type Make = fn(&Node, &Pod<'_>);
 
@@ -135,10 +123,11 @@ fn the_membership_of_a_group_that_no_restore_brings_back_is_no_lost_network() {
 }
 
 #[test]
-fn a_plan_warns_of_an_object_that_no_restore_could_bring_back() {
+fn a_plan_warns_of_an_object_that_no_restore_could_bring_back_and_that_is_not_lost() {
     let node = Node::new();
     let strange = pod_with_vxlan(&node, "strange");
-    let _pods = node.simple_pods(1);
+    let pods = node.simple_pods(1);
+    let before = pods[0].capture();
     node.netfix("snapshot").exits(5);
     for command in ["plan", "restore --dry-run", "diff", "plan --exit-code"] {
         let run = node.netfix(command).exits(0).errors(&[]);
@@ -146,25 +135,9 @@ fn a_plan_warns_of_an_object_that_no_restore_could_bring_back() {
     }
     let metrics = node.netfix_json("check").exits(2).json();
     assert_eq!(metrics["check"]["unsupported"], 1, "{metrics}");
-}
-
-#[test]
-fn an_object_of_the_host_that_no_restore_could_bring_back_is_an_error() {
-    let node = Node::new();
-    let _pods = node.simple_pods(1);
-    let gateway = &node.gateway;
-    gateway.ip("link add mv7 link up0 type macvlan mode bridge");
-    gateway.ip(&format!("link set mv7 netns {}", node.ns.name()));
-    for (command, exit) in [("snapshot", 5), ("check", 2)] {
-        node.netfix(command)
-            .exits(exit)
-            .errors(&[("unsupported", "")])
-            .names("unsupported", "", &["macvlan mv7"]);
-    }
-    node.netfix("plan")
-        .exits(0)
-        .errors(&[])
-        .names("unsupported", "", &["macvlan mv7"]);
+    pods[0].ip("link del eth0");
+    node.restore();
+    pods[0].assert_same_as(&before);
 }
 
 /// A link of the host that is lost with the NIC.

@@ -228,15 +228,17 @@ fn refused(ns: &Namespace, lost: &[&str], asked: Asked) -> Vec<String> {
             let hops = hops.unwrap_or_else(|| vec![route.clone()]);
             let ways = hops.iter().filter(|hop| !is_onlink(hop)).filter_map(way);
             let is_refused = |way: String| {
+                let (gateway, dev) = way.split_once(" dev ").expect("its link");
                 let is_added = |way: &str| {
                     let probe = |verb| format!("{family} route {verb} {to} table 9999 {way}");
                     let is_added = ns.try_ip(&probe("add")).is_ok();
+                    // Without a link it may have got another one.
+                    let added = list(ns, &format!("{family} route show table 9999"));
                     if is_added {
                         ns.ip(&probe("del"));
                     }
-                    is_added
+                    is_added && added.iter().any(|route| route["dev"] == dev)
                 };
-                let (gateway, _) = way.split_once(" dev ").expect("its link");
                 !is_added(&way) && (asked == Asked::OnItsLink || !is_added(gateway))
             };
             if ways.into_iter().any(is_refused) {

@@ -9,11 +9,10 @@ TESTS=(
     links::pods_of_every_mode_come_back_side_by_side
     host::creating_a_pods_eth0_does_not_change_the_nodes_eth0
     host::an_interface_of_the_node_with_a_pods_index_does_not_block_a_restore
-    addresses::a_dual_stack_pod_comes_back_with_duplicate_detection_running
-    addresses::label_broadcast_scope_and_peer_come_back
+    addresses::order_and_attributes_of_addresses_and_permanent_neighbours_come_back
     routes::routes_and_rules_of_every_kind_come_back
     sysctls::settings_of_every_kind_come_back
-    conflicts::a_taken_mac_is_reported_with_both_sides
+    conflicts::a_taken_mac_is_a_conflict_that_changes_nothing_in_its_pod_and_no_other_until_it_is_free
     conflicts::a_taken_interface_index_is_reported_and_the_pod_is_restored_unnoticed_by_the_host
 )
 
