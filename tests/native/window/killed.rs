@@ -298,11 +298,7 @@ const EARLY_OR_LATE: [(When, Next); 2] = [
     (When::AtOnce, Next::RestoreAndResume),
     (When::AfterTheDeadline, Next::Upgrade),
 ];
-const ALL: [(When, Next); 3] = [
-    EARLY_OR_LATE[0],
-    AT_THE_DEADLINE[0],
-    AT_THE_DEADLINE[1],
-];
+const ALL: [(When, Next); 3] = [EARLY_OR_LATE[0], AT_THE_DEADLINE[0], AT_THE_DEADLINE[1]];
 
 #[test]
 fn while_kubelet_stops() {

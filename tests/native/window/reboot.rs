@@ -173,19 +173,3 @@ fn after_a_reboot_status_and_report_say_that_it_ended_the_pause() {
         .stdout_has(&["by a reboot", "the reboot ended the pause"])
         .lacks("was not seen running again");
 }
-
-#[test]
-fn status_stops_counting_once_the_deadline_has_started_kubelet() {
-    let node = Node::new();
-    let scene = Scene::new(&node);
-    scene.netfix("pause --deadline 5s").exits(0);
-    assert!(wait_until(|| scene.runs(KUBELET)));
-    std::thread::sleep(Duration::from_secs(8));
-    let status = scene.netfix("status -o json").exits(0).json();
-    let paused = status["status"]["window"]["paused_for"].as_u64();
-    assert!(paused.is_some_and(|paused| paused <= 6), "{status:#}");
-    scene
-        .netfix("status")
-        .stdout_has(&["runs again after a pause of"])
-        .lacks("NotReady after");
-}
