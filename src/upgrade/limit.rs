@@ -43,10 +43,15 @@ pub(crate) fn of_command(request: &UpgradeRequest<'_>) -> Duration {
 
 fn until_restore(request: &UpgradeRequest<'_>, waits: u32) -> Duration {
     let waits = request.wait.saturating_mul(waits);
-    let restore = waits
-        .saturating_add(request.manager_grace)
-        .saturating_add(MARGIN);
-    let deadline = request.deadline;
+    before_restore(
+        request.deadline,
+        waits.saturating_add(request.manager_grace),
+    )
+}
+
+/// What a deadline leaves before a restore with these waits.
+fn before_restore(deadline: Duration, waits: Duration) -> Duration {
+    let restore = waits.saturating_add(MARGIN);
     deadline.saturating_sub(restore).max(deadline / 2)
 }
 
@@ -75,5 +80,27 @@ pub(crate) fn left(
     TimeLimit {
         limit,
         grace: (until_deadline / 4).clamp(LEAST_GRACE, TimeLimit::GRACE),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_deadline_less_the_restore_or_half_of_it_is_left() {
+        let second = Duration::from_secs;
+        for (deadline, waits, left) in [
+            (600, 60 + 5, 475),
+            (600, 2 * 60 + 5, 415),
+            (1800, 20 + 5, 1715),
+            (360, 180 + 5, 180),
+            (6, 20 + 5, 3),
+        ] {
+            assert_eq!(
+                before_restore(second(deadline), second(waits)),
+                second(left)
+            );
+        }
     }
 }

@@ -218,6 +218,16 @@ mod tests {
     }
 
     #[test]
+    fn as_many_lost_pods_as_allowed_ask_for_none() {
+        let mut window = window();
+        window.pods[0].state = Some(State::Failed);
+        assert_eq!(reason_for(&window, &NetworkAfter::default(), 1), None);
+        window.pods[1].state = Some(State::Failed);
+        let reason = reason_for(&window, &NetworkAfter::default(), 1);
+        assert_eq!(reason, Some(RollbackReason::PodsLost));
+    }
+
+    #[test]
     fn a_pod_is_lost_when_no_gateway_answers_that_answered_before() {
         let mut window = window();
         let pod = &mut window.pods[0];

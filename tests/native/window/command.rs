@@ -24,30 +24,19 @@ fn run_of(scene: &Scene<'_>) -> [Value; 3] {
 }
 
 #[test]
-fn a_failing_command_is_a_failed_window_with_all_pods_restored() {
+fn a_failing_command_fails_the_window_with_all_pods_restored_and_a_failing_hook_warns() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let command = scene.script("fails", &format!("{}\nexit 7", scene.reloading()));
+    let after = scene.script("after", "exit 3");
     let run = scene
-        .upgrade("-o json", &command)
+        .upgrade(&format!("--after {after} -o json"), &command)
         .exits(1)
-        .names("command-failed", "", &["7"]);
+        .names("command-failed", "", &["7"])
+        .warnings(&[("command-failed", "")]);
     assert_only_the_command_failed(&scene, run);
     assert_eq!(run_of(&scene), [7.into(), Value::Null, Value::Null]);
     assert_eq!(of_pods(&scene.record(), "state"), ["restored", "restored"]);
-}
-
-#[test]
-fn a_command_ended_by_a_signal_is_reported_with_the_signal() {
-    let node = Node::new();
-    let scene = Scene::new(&node);
-    let command = scene.script("dies", &format!("{}\nkill -SEGV $$", scene.reloading()));
-    let run = scene
-        .upgrade("-o json", &command)
-        .exits(1)
-        .names("command-failed", "", &["11"]);
-    assert_only_the_command_failed(&scene, run);
-    assert_eq!(run_of(&scene), [Value::Null, 11.into(), Value::Null]);
 }
 
 #[test]
@@ -75,112 +64,90 @@ fn a_command_that_disappears_before_it_is_run_is_reported_with_the_reason() {
 
 #[test]
 fn a_background_process_that_keeps_the_output_open_does_not_block_the_window() {
-    for foreground in ["", "--foreground"] {
-        let node = Node::new();
-        let scene = Scene::new(&node);
-        let (pid, late) = (scene.path("pid"), scene.path("late"));
-        let body = format!(
-            "(trap '' INT TERM HUP; while [ ! -e {} ]; do sleep 0.1; done; echo too late) &\necho $! >{}\n{}",
-            late.display(),
-            pid.display(),
-            scene.reloading()
-        );
-        let command = scene.script("leaves", &body);
-        let begin = Instant::now();
-        scene
-            .netfix(&format!(
-                "upgrade --yes {foreground} --watch 0s --answer-wait 2s -- {command}"
-            ))
-            .exits(0);
-        assert!(begin.elapsed() < HANG, "the window hung");
-        let pid = std::fs::read_to_string(pid)
-            .expect("a pid")
-            .trim()
-            .parse()
-            .expect("a number");
-        assert!(scene.machine.is_alive(pid), "who was left behind is dead");
-        scene.assert_networks();
-        scene.assert_runs(KUBELET);
-        // systemd keeps the unit while a process is left; the next upgrade still gets a unit.
-        scene
-            .netfix(&format!(
-                "upgrade --yes {foreground} --watch 0s --answer-wait 2s -- true"
-            ))
-            .exits(0);
-        std::fs::write(late, "").expect("a sign");
-        assert!(
-            wait_until(|| !scene.machine.is_alive(pid)),
-            "it does not end"
-        );
-        scene.assert_nothing_left();
-    }
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let (pid, late) = (scene.path("pid"), scene.path("late"));
+    let body = format!(
+        "(trap '' INT TERM HUP; while [ ! -e {} ]; do sleep 0.1; done; echo too late) &\necho $! >{}\n{}",
+        late.display(),
+        pid.display(),
+        scene.reloading()
+    );
+    let command = scene.script("leaves", &body);
+    let begin = Instant::now();
+    scene
+        .netfix(&format!(
+            "upgrade --yes --watch 0s --answer-wait 2s -- {command}"
+        ))
+        .exits(0);
+    assert!(begin.elapsed() < HANG, "the window hung");
+    let pid = std::fs::read_to_string(pid)
+        .expect("a pid")
+        .trim()
+        .parse()
+        .expect("a number");
+    assert!(scene.machine.is_alive(pid), "who was left behind is dead");
+    scene.assert_networks();
+    scene.assert_runs(KUBELET);
+    // systemd keeps the unit while a process is left; the next upgrade still gets a unit.
+    scene
+        .netfix("upgrade --yes --watch 0s --answer-wait 2s -- true")
+        .exits(0);
+    std::fs::write(late, "").expect("a sign");
+    assert!(
+        wait_until(|| !scene.machine.is_alive(pid)),
+        "it does not end"
+    );
+    scene.assert_nothing_left();
 }
 
 #[test]
 fn any_output_of_command_is_shown_and_logged_safely() {
-    for foreground in ["", "--foreground"] {
-        let node = Node::new();
-        let scene = Scene::new(&node);
-        let body = format!(
-            "head -c 1048576 /dev/zero | tr '\\0' x\necho\nprintf 'odd \\377\\376\\000\\033[31m bytes\\n' >&2\n{}\necho the end of it",
-            scene.reloading()
-        );
-        let command = scene.script("prints", &body);
-        let run = scene
-            .netfix(&hasty(&format!("{foreground} -o json"), &command))
-            .exits(0);
-        run.json();
-        let mebibyte = "x".repeat(1 << 20);
-        assert!(run.err.contains(&mebibyte), "not all of it was shown");
-        scene.assert_whole();
-        let log = scene.log_of(&scene.record());
-        assert!(
-            log.contains(&mebibyte) && log.contains("\nthe end of it\n"),
-            "not all of it was kept"
-        );
-        assert!(log.contains("odd "), "what is no text was dropped");
-        scene.netfix("report").exits(0);
-    }
-}
-
-#[test]
-fn command_has_an_empty_stdin() {
-    for foreground in ["", "--foreground"] {
-        let node = Node::new();
-        let scene = Scene::new(&node);
-        let read = scene.path("read");
-        let command = scene.script(
-            "reads",
-            &format!("cat >{}\n{}", read.display(), scene.reloading()),
-        );
-        let words = format!("upgrade --yes {foreground} --watch 0s --answer-wait 2s -- {command}");
-        let mut child = scene.under(&["timeout", "600"], &words);
-        let mut child = child
-            .stdin(std::process::Stdio::piped())
-            .stdout(std::process::Stdio::null())
-            .spawn()
-            .expect("netfix");
-        // netfix holds it open, and its content is not COMMAND's.
-        let mut input = child.stdin.take().expect("a pipe");
-        let _ = std::io::Write::write_all(&mut input, b"not for you\n");
-        let status = child.wait().expect("its end");
-        drop(input);
-        assert!(status.success(), "{status}");
-        assert_eq!(std::fs::read_to_string(read).expect("what was read"), "");
-        scene.assert_whole();
-    }
-}
-
-#[test]
-fn command_gets_the_window_id_and_inherits_no_file_of_netfix() {
     let node = Node::new();
     let scene = Scene::new(&node);
-    let seen = scene.path("seen");
     let body = format!(
-        "{{ echo $NETFIX_WINDOW; ls -l /proc/self/fd; }} >{}",
+        "head -c 1048576 /dev/zero | tr '\\0' x\necho\nprintf 'odd \\377\\376\\000\\033[31m bytes\\n' >&2\n{}\necho the end of it",
+        scene.reloading()
+    );
+    let command = scene.script("prints", &body);
+    let run = scene.netfix(&hasty("-o json", &command)).exits(0);
+    run.json();
+    let mebibyte = "x".repeat(1 << 20);
+    assert!(run.err.contains(&mebibyte), "not all of it was shown");
+    scene.assert_whole();
+    let log = scene.log_of(&scene.record());
+    assert!(
+        log.contains(&mebibyte) && log.contains("\nthe end of it\n"),
+        "not all of it was kept"
+    );
+    assert!(log.contains("odd "), "what is no text was dropped");
+    scene.netfix("report").exits(0);
+}
+
+#[test]
+fn command_gets_the_window_id_an_empty_stdin_and_no_file_of_netfix() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let [read, seen] = ["read", "seen"].map(|name| scene.path(name));
+    let body = format!(
+        "cat >{}\n{{ echo $NETFIX_WINDOW; ls -l /proc/self/fd; }} >{}",
+        read.display(),
         seen.display()
     );
-    scene.upgrade("", &scene.script("inspect", &body)).exits(0);
+    let words = hasty("--foreground", &scene.script("inspect", &body));
+    let mut child = scene.under(&["timeout", "600"], &words);
+    let mut child = child
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .expect("netfix");
+    // netfix holds it open, and its content is not COMMAND's.
+    let mut input = child.stdin.take().expect("a pipe");
+    let _ = std::io::Write::write_all(&mut input, b"not for you\n");
+    let status = child.wait().expect("its end");
+    drop(input);
+    assert!(status.success(), "{status}");
+    assert_eq!(std::fs::read_to_string(read).expect("what was read"), "");
     let seen = std::fs::read_to_string(seen).expect("the output of COMMAND");
     assert_eq!(seen.lines().next(), scene.record()["id"].as_str(), "{seen}");
     assert!(
@@ -191,74 +158,49 @@ fn command_gets_the_window_id_and_inherits_no_file_of_netfix() {
 
 #[test]
 fn however_much_command_prints_the_log_and_netfix_stay_small() {
-    const LIMIT: u64 = 10 << 20;
+    const LIMIT: u64 = 2 << 20;
     const MOST_KIB: u64 = 64 << 10;
-    for foreground in ["", "--foreground"] {
-        let node = Node::new();
-        let scene = Scene::new(&node);
-        let peak = scene.path("peak");
-        // The highest resident set of netfix, which is COMMAND's parent, until its end.
-        let body = format!(
-            "netfix=$PPID
-            (while grep VmHWM /proc/$netfix/status >>{peak}; do sleep 0.02; done) </dev/null >/dev/null 2>&1 &
-            echo the begin of it
-            yes 'a line of the driver' | head -c 100000000
-            head -c 200000000 /dev/zero | tr '\\0' x
-            echo the end of it
-            {}",
-            scene.reloading(),
-            peak = peak.display(),
-        );
-        let command = scene.script("prints", &body);
-        let mut child = scene.under(
-            &["timeout", "600"],
-            &hasty(&format!("{foreground} --nic-wait 60s"), &command),
-        );
-        child.stdout(std::process::Stdio::null());
-        let status = child.stderr(std::process::Stdio::null()).status();
-        let status = status.expect("netfix");
-        assert!(status.success(), "{status}");
-        scene.assert_whole();
-        let log = scene.log_of(&scene.record());
-        let size = log.len() as u64;
-        assert!((LIMIT..LIMIT + 1000).contains(&size), "{size} bytes");
-        for text in [
-            "\nthe begin of it\n",
-            " bytes left out here (--log-limit)\n",
-            "xthe end of it\n",
-            "netfix: no pod was rebuilt",
-        ] {
-            assert!(log.contains(text), "the log lacks {text:?}");
-        }
-        assert!(!log.contains('\0'), "the log has a hole");
-        let peak = std::fs::read_to_string(peak).expect("the peak");
-        let kib = peak
-            .lines()
-            .filter_map(|line| line.split_whitespace().nth(1)?.parse().ok());
-        let most: u64 = kib.max().expect("a size");
-        assert!(most < MOST_KIB, "{most} KiB");
-    }
-}
-
-#[test]
-fn the_limit_of_the_log_is_an_option() {
     let node = Node::new();
     let scene = Scene::new(&node);
+    let peak = scene.path("peak");
+    // The highest resident set of netfix, which is COMMAND's parent, until its end.
     let body = format!(
-        "head -c 4000000 /dev/zero | tr '\\0' x\n{}",
-        scene.reloading()
+        "netfix=$PPID
+        (while grep VmHWM /proc/$netfix/status >>{peak}; do sleep 0.02; done) </dev/null >/dev/null 2>&1 &
+        echo the begin of it
+        yes 'a line of the driver' | head -c 30000000
+        head -c 100000000 /dev/zero | tr '\\0' x
+        echo the end of it
+        {}",
+        scene.reloading(),
+        peak = peak.display(),
     );
     let command = scene.script("prints", &body);
-    scene.upgrade("--log-limit 128K", &command).exits(0);
-    let log = scene.log_of(&scene.record());
-    assert!(
-        (131_072..132_000).contains(&log.len()),
-        "{} bytes",
-        log.len()
+    let mut child = scene.under(
+        &["timeout", "600"],
+        &hasty("--foreground --nic-wait 60s --log-limit 2M", &command),
     );
-    for wrong in ["1K", "2G", "10X", "M", ""] {
-        scene
-            .upgrade(&format!("--log-limit={wrong}"), "true")
-            .exits(2);
+    child.stdout(std::process::Stdio::null());
+    let status = child.stderr(std::process::Stdio::null()).status();
+    let status = status.expect("netfix");
+    assert!(status.success(), "{status}");
+    scene.assert_whole();
+    let log = scene.log_of(&scene.record());
+    let size = log.len() as u64;
+    assert!((LIMIT..LIMIT + 1000).contains(&size), "{size} bytes");
+    for text in [
+        "\nthe begin of it\n",
+        " bytes left out here (--log-limit)\n",
+        "xthe end of it\n",
+        "netfix: no pod was rebuilt",
+    ] {
+        assert!(log.contains(text), "the log lacks {text:?}");
     }
+    assert!(!log.contains('\0'), "the log has a hole");
+    let peak = std::fs::read_to_string(peak).expect("the peak");
+    let kib = peak
+        .lines()
+        .filter_map(|line| line.split_whitespace().nth(1)?.parse().ok());
+    let most: u64 = kib.max().expect("a size");
+    assert!(most < MOST_KIB, "{most} KiB");
 }

@@ -4,8 +4,22 @@ use std::time::{Duration, Instant};
 
 use super::scene::{FOLDERS, KUBELET, Scene};
 use super::units::install;
-use crate::common::Node;
 use crate::common::background::wait_until;
+use crate::common::run::BINARY;
+use crate::common::systemd::PACKAGES;
+use crate::common::{Node, Run, tool};
+
+/// What `status` says of a pause of 5 s, long after it.
+fn assert_the_pause_is_over(scene: &Scene<'_>) {
+    std::thread::sleep(Duration::from_secs(4));
+    let status = scene.netfix("status -o json").exits(0).json();
+    let paused = status["status"]["window"]["paused_for"].as_u64();
+    assert!(paused.is_some_and(|paused| paused <= 6), "{status:#}");
+    scene
+        .netfix("status")
+        .stdout_has(&["runs again after a pause of"])
+        .lacks("NotReady after");
+}
 
 #[test]
 fn at_the_deadline_kubelet_starts_and_every_command_reports_it() {
@@ -35,6 +49,9 @@ fn at_the_deadline_kubelet_starts_and_every_command_reports_it() {
             "{reported}"
         );
         assert_eq!(reported["unit_state"], "active (running)", "{reported}");
+        if folder == PACKAGES {
+            assert_the_pause_is_over(&scene);
+        }
 
         // Without a resume, the next pause closes the expired one.
         scene.netfix("pause --deadline 60s").exits(0);
@@ -47,39 +64,45 @@ fn at_the_deadline_kubelet_starts_and_every_command_reports_it() {
 }
 
 #[test]
-fn after_the_deadline_a_resume_closes_the_window_without_touching_kubelet() {
-    let node = Node::new();
-    let scene = Scene::new(&node);
-    scene.netfix("pause --deadline 5s").exits(0);
-    assert!(
-        wait_until(|| scene.runs(KUBELET)),
-        "{}",
-        scene.machine.systemd_state()
-    );
-    let touchable = scene.touchable();
-    scene.netfix("resume").exits(0);
-    assert_eq!(
-        scene.touchable(),
-        touchable,
-        "kubelet was started once more"
-    );
-    scene.assert_whole();
-    assert_eq!(scene.record()["closed_by"], "resume");
-}
-
-#[test]
-fn a_useless_deadline_is_wrong_usage() {
-    let node = Node::new();
-    let scene = Scene::new(&node);
-    let touchable = scene.touchable();
-    for words in [
-        "pause --deadline 4s",
-        "pause --deadline 0s",
-        "upgrade --yes --deadline 1s -- true",
+fn times_and_options_that_do_not_fit_together_are_wrong_usage() {
+    for (words, option) in [
+        ("pause --deadline 4s", "5s"),
+        ("pause --deadline 0s", "5s"),
+        ("upgrade --yes --deadline 1s -- true", "5s"),
+        (
+            "upgrade --yes --command-timeout 10m -- true",
+            "--command-timeout",
+        ),
+        (
+            "upgrade --yes --command-timeout 1h --deadline 30m -- true",
+            "--command-timeout",
+        ),
+        (
+            "upgrade --yes --command-timeout 0s -- true",
+            "--command-timeout",
+        ),
+        (
+            "upgrade --yes --command-timeout none -- true",
+            "--command-timeout",
+        ),
+        ("upgrade --yes --max-lost 2 -- true", "--rollback"),
+        (
+            "upgrade --yes --no-pause --unit kubelet -- true",
+            "--no-pause",
+        ),
+        (
+            "upgrade --yes --no-pause --keep-paused -- true",
+            "--no-pause",
+        ),
+        ("upgrade --yes --log-limit=1K -- true", "--log-limit"),
+        ("upgrade --yes --log-limit=2G -- true", "--log-limit"),
+        ("upgrade --yes --log-limit=10X -- true", "--log-limit"),
+        ("upgrade --yes --log-limit=M -- true", "--log-limit"),
+        ("upgrade --yes --log-limit= -- true", "--log-limit"),
     ] {
-        scene.netfix(words).exits(2).stderr_has(&["5s"]);
+        let run = Run::of(&mut tool::command(BINARY, words.split_whitespace()));
+        run.exits(2).stderr_has(&[option]);
     }
-    scene.assert_untouched(&touchable);
 }
 
 /// kubelet's unit; it fails to start while the file `broken` exists.

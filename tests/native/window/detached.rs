@@ -10,7 +10,7 @@ use crate::common::run::Run;
 const UPGRADE: &str = "upgrade --yes --watch 0s --nic-wait 5s --answer-wait 2s --";
 
 #[test]
-fn the_arguments_of_command_arrive_unchanged() {
+fn the_arguments_of_command_arrive_unchanged_and_its_begin_and_end_are_logged_once() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let arguments = scene.path("arguments");
@@ -30,12 +30,15 @@ fn the_arguments_of_command_arrive_unchanged() {
         "for word; do printf '%s\\n' \"$word\"; done >{}",
         arguments.display()
     );
-    let mut command = scene.command(UPGRADE);
+    let mut command = scene.command(&format!("-v {UPGRADE}"));
     command.arg(scene.script("list", &text)).args(words);
-    Run::of(&mut command).exits(0);
+    let run = Run::of(&mut command).exits(0);
     let heard = fs::read_to_string(arguments).expect("the arguments of COMMAND");
     assert_eq!(heard.lines().collect::<Vec<_>>(), words);
     scene.assert_whole();
+    for text in ["netfix: upgrade begins", "netfix: upgrade ends"] {
+        assert_eq!(run.err.matches(text).count(), 1, "{}", run.transcript());
+    }
 }
 
 #[test]
@@ -54,14 +57,4 @@ fn a_restart_of_dbus_hides_neither_kubelet_nor_the_exit_code() {
         .names("command-failed", "", &["7"]);
     scene.assert_runs(KUBELET);
     scene.assert_whole();
-}
-
-#[test]
-fn the_begin_and_the_end_are_logged_once() {
-    let node = Node::new();
-    let scene = Scene::new(&node);
-    let run = scene.netfix(&format!("-v {UPGRADE} true")).exits(0);
-    for text in ["netfix: upgrade begins", "netfix: upgrade ends"] {
-        assert_eq!(run.err.matches(text).count(), 1, "{}", run.transcript());
-    }
 }

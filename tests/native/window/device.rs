@@ -46,23 +46,6 @@ fn only_the_pods_on_the_driver_of_the_device_are_counted() {
         .stdout_has(&["2 of 2"]);
     scene.assert_whole();
     assert_eq!(recorded(&scene), ids(&scene.pods[..2]));
-    scene
-        .upgrade("", &scene.reload())
-        .exits(0)
-        .stdout_has(&["3 of 3"]);
-    scene.assert_whole();
-}
-
-#[test]
-fn a_dry_run_lists_only_the_pods_on_the_driver_of_the_device() {
-    let node = Node::new();
-    let scene = scene(&node);
-    let of = |options: &str| {
-        let run = scene.upgrade(&format!("--dry-run -o json {options}"), "true");
-        let document = run.exits(0).json();
-        of_pods(&document, "id").len()
-    };
-    assert_eq!((of("--nic eth0"), of("--nic other"), of("")), (2, 1, 3));
 }
 
 #[test]

@@ -1,13 +1,10 @@
 //! What an engine needs that upgrades many nodes: a window that it starts and leaves, its end, and what is already done.
 
 use std::fs;
-use std::time::Instant;
 
 use super::rollback::{count, lose, marked};
-use super::scene::{KUBELET, LOSING, Scene, hasty};
+use super::scene::{Scene, hasty};
 use crate::common::Node;
-use crate::common::background::HANG;
-use crate::common::run::Run;
 
 /// COMMAND that waits for a file of the test before it reloads the driver.
 fn waiting(scene: &Scene<'_>, end: &str) -> String {
@@ -36,13 +33,30 @@ fn detached(scene: &Scene<'_>, options: &str, command: &str) -> String {
     id
 }
 
+/// These lines are among the metrics that `check` writes now, which it returns.
+#[track_caller]
+fn metrics(scene: &Scene<'_>, lines: &[&str]) -> String {
+    let file = scene.path("netfix.prom");
+    scene.netfix(&format!("check -q --textfile {}", file.display()));
+    let text = fs::read_to_string(file).expect("the metrics");
+    for line in lines {
+        assert!(text.lines().any(|one| one == *line), "{line}: {text}");
+    }
+    text
+}
+
 #[test]
-fn a_detached_window_is_printed_and_needs_no_caller() {
+fn a_detached_window_needs_no_caller_and_the_metrics_follow_it_to_its_verdict() {
     let node = Node::new();
     let scene = Scene::new(&node);
+    scene.netfix("snapshot").exits(0);
+    let none = ["netfix_window_open 0", "netfix_kubelet_paused 0"];
+    let before = metrics(&scene, &none);
+    assert!(!before.contains("netfix_last_window"), "{before}");
     let command = waiting(&scene, "");
     let id = detached(&scene, "", &command);
     scene.wait_for_file("begun");
+    metrics(&scene, &["netfix_window_open 1", "netfix_kubelet_paused 1"]);
     let open = scene
         .netfix(&format!("wait {id} --timeout 300ms -o json"))
         .exits(124);
@@ -54,43 +68,13 @@ fn a_detached_window_is_printed_and_needs_no_caller() {
     scene.assert_whole();
     // It is closed.
     scene.netfix(&format!("wait {id}")).exits(0);
-}
-
-/// The metrics that `check` writes now.
-fn metrics(scene: &Scene<'_>) -> String {
-    let file = scene.path("netfix.prom");
-    scene.netfix(&format!("check -q --textfile {}", file.display()));
-    fs::read_to_string(file).expect("the metrics")
-}
-
-#[test]
-fn the_metrics_follow_a_window_from_the_pause_of_kubelet_to_its_verdict() {
-    let node = Node::new();
-    let scene = Scene::new(&node);
-    scene.netfix("snapshot").exits(0);
-    let before = metrics(&scene);
-    for line in ["netfix_window_open 0", "netfix_kubelet_paused 0"] {
-        assert!(before.lines().any(|one| one == line), "{before}");
-    }
-    assert!(!before.contains("netfix_last_window"), "{before}");
-    let command = waiting(&scene, "");
-    let id = detached(&scene, "", &command);
-    scene.wait_for_file("begun");
-    let during = metrics(&scene);
-    for line in ["netfix_window_open 1", "netfix_kubelet_paused 1"] {
-        assert!(during.lines().any(|one| one == line), "{during}");
-    }
-    let_go(&scene);
-    scene.netfix(&format!("wait {id}")).exits(0);
-    let after = metrics(&scene);
-    for line in [
-        "netfix_window_open 0",
-        "netfix_kubelet_paused 0",
+    let well = [
+        none[0],
+        none[1],
         "netfix_last_window_verdict{verdict=\"well\"} 1",
         "netfix_last_window_exit_code 0",
-    ] {
-        assert!(after.lines().any(|one| one == line), "{line}: {after}");
-    }
+    ];
+    let after = metrics(&scene, &well);
     for name in ["end_timestamp", "duration", "worst_outage"] {
         let name = format!("\nnetfix_last_window_{name}_seconds ");
         assert!(after.contains(&name), "{name}: {after}");
@@ -111,20 +95,6 @@ fn waiting_and_following_end_with_the_exit_code_of_the_window() {
         (wait.finish().code, follow.finish().code),
         (Some(1), Some(1))
     );
-    scene.assert_whole();
-}
-
-#[test]
-fn waiting_reports_pods_that_are_not_restored() {
-    let node = Node::new();
-    let scene = Scene::new(&node);
-    let command = lose(&scene);
-    let words =
-        format!("upgrade --yes --detach --watch 0s --nic-wait 500ms --answer-wait 1s -- {command}");
-    scene.netfix(&words).exits(0);
-    scene.netfix("wait --timeout 60s").exits(5);
-    scene.load_driver();
-    scene.netfix("restore --nic-wait 20s").exits(0);
     scene.assert_whole();
 }
 
@@ -180,46 +150,20 @@ fn what_is_not_done_opens_one_and_the_driver_must_run_in_the_wanted_version() {
 }
 
 #[test]
-fn an_open_window_is_completed_even_if_the_driver_is_new() {
-    let node = Node::new();
-    let scene = Scene::new(&node);
-    let command = waiting(&scene, "");
-    let upgrade = scene.start(&hasty("--foreground", &command));
-    scene.wait_for_file("begun");
-    upgrade.kill();
-    scene.assert_held(KUBELET);
-    let_go(&scene);
-    scene.wait_for_end(&fs::read_to_string(scene.path("begun")).expect("a pid"));
-    let run = scene.netfix(&hasty("--foreground --unless true", "true"));
-    run.exits(0).has_no("already-done");
-    scene.assert_whole();
-}
-
-#[test]
-fn hooks_run_before_the_pause_and_after_the_resume() {
+fn hooks_run_before_the_pause_and_after_the_resume_without_the_limit_of_command() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let state = "systemctl is-active kubelet.service";
-    let before = marked(
-        &scene,
-        "before",
-        &format!("{state} >{}", scene.path("b").display()),
-    );
-    let after = marked(
-        &scene,
-        "after",
-        &format!(
-            "echo $NETFIX_VERDICT $({state}) >{}",
-            scene.path("a").display()
-        ),
-    );
-    let reload = scene.reload();
+    let path = |name: &str| scene.path(name).display().to_string();
+    let before = format!("{state} >{}\nsleep 3", path("b"));
+    let before = marked(&scene, "before", &before);
+    let after = format!("echo $NETFIX_VERDICT $({state}) >{}\nsleep 3", path("a"));
+    let after = marked(&scene, "after", &after);
+    let options = format!("--command-timeout 2s --before {before} --after {after} -o json");
     scene
-        .netfix(&hasty(
-            &format!("--before {before} --after {after}"),
-            &reload,
-        ))
-        .exits(0);
+        .netfix(&hasty(&options, &scene.reload()))
+        .exits(0)
+        .errors(&[]);
     let id = scene.record()["id"].as_str().expect("an id").to_owned();
     let text = |name: &str| fs::read_to_string(scene.path(name)).expect("a mark");
     assert_eq!(
@@ -252,46 +196,4 @@ fn a_hook_that_fails_before_refuses_the_window_and_the_other_hook_runs() {
     assert_eq!(fs::read_to_string(scene.path("a")).expect("a mark"), "4\n");
     assert_eq!(count(&scene, "lose-ran"), 0);
     scene.assert_untouched(&kubelet);
-}
-
-#[test]
-fn a_failure_after_the_window_is_a_warning() {
-    let node = Node::new();
-    let scene = Scene::new(&node);
-    let after = marked(&scene, "after", "exit 3");
-    let command = scene.script("fails", &format!("{}\nexit 7", scene.reloading()));
-    let run = scene
-        .netfix(&hasty(&format!("-o json --after {after}"), &command))
-        .exits(1);
-    let codes: Vec<_> = run
-        .coded("command-failed")
-        .iter()
-        .map(|one| one.severity.clone())
-        .collect();
-    assert_eq!(codes, ["error", "warning"]);
-    scene.assert_whole();
-}
-
-#[test]
-fn waiting_for_a_window_whose_netfix_was_killed_names_that_at_once() {
-    let node = Node::new();
-    let scene = Scene::new(&node);
-    let command = scene.script(
-        "hangs",
-        &format!(
-            "touch {}\n{LOSING}\nsleep 60",
-            scene.path("begun").display()
-        ),
-    );
-    let upgrade = scene.start(&hasty("--foreground --deadline 600s", &command));
-    scene.wait_for_file("begun");
-    upgrade.kill();
-    let begin = Instant::now();
-    let run: Run = scene.netfix("wait --timeout 1s").exits(124);
-    assert!(begin.elapsed() < HANG);
-    assert!(
-        run.err.contains("warning: window-open"),
-        "{}",
-        run.transcript()
-    );
 }

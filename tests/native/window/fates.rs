@@ -8,8 +8,9 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::beside::Beside;
+use super::lost_again::AT_ONCE;
 use super::scene::{KUBELET, Scene, of_pods};
-use crate::common::background::wait_until;
+use crate::common::background::{wait_until, within};
 use crate::common::kept::json;
 use crate::common::runtimes::{ContainerOfPod, FakeCri, Sandbox, Script};
 use crate::common::{Node, Pod, Run};
@@ -22,10 +23,10 @@ struct Stage<'n> {
 }
 
 impl<'n> Stage<'n> {
-    fn new(node: &'n Node, attempt: u32) -> Self {
+    fn new(node: &'n Node) -> Self {
         let scene = Scene::new(node);
         let sandbox = |pod: &Pod<'_>, name: &str, number: u8| Sandbox {
-            containers: vec![ContainerOfPod::running("app", attempt)],
+            containers: vec![ContainerOfPod::running("app", 0)],
             ..Sandbox::of(pod, name, number)
         };
         let sandboxes = vec![
@@ -48,7 +49,11 @@ impl<'n> Stage<'n> {
 
     /// A window whose COMMAND reloads the NIC, up to its last phase.
     fn watched(&self) -> Beside {
-        let options = self.options("--watch 5s");
+        self.watched_for("5s")
+    }
+
+    fn watched_for(&self, time: &str) -> Beside {
+        let options = self.options(&format!("--watch {time}"));
         let upgrade = self.scene.start_upgrade(&options, &self.scene.reload());
         self.scene.wait_for_phase("proof");
         upgrade
@@ -98,116 +103,64 @@ impl<'n> Stage<'n> {
         assert_eq!(of_pods(&record, "fate"), expected, "{record}");
         assert_eq!(of_pods(&record, "rebuilt"), [false, false], "{record}");
     }
-
-    /// Nothing of the answer calls a pod rebuilt.
-    fn assert_not_rebuilt(&self) {
-        let text = self.scene.netfix("report").exits(0);
-        assert!(
-            text.out.contains("no pod was rebuilt (2 of 2 checked)"),
-            "{}",
-            text.transcript()
-        );
-    }
 }
 
 #[test]
-fn a_container_that_had_been_restarted_before_may_be_restarted_again() {
+fn after_the_resume_a_killed_container_fails_the_window_as_restarted_and_a_deleted_pod_is_gone() {
     let node = Node::new();
-    let stage = Stage::new(&node, 3);
-    let upgrade = stage.watched();
-    stage.change(0, |sandbox| sandbox.end_containers(1));
-    stage.change(0, Sandbox::restart);
-    let run = upgrade.finish().exits(0).errors(&[]).names(
-        "pod-restarted",
-        &stage.ids[0],
-        &["app", "was restarted", "exit 1", "before the window too"],
-    );
-    run.has_no("pod-rebuilt");
-    stage.assert_fates(["restarted", "same"]);
-    let computed = stage.report()["computed"].clone();
-    assert_eq!(computed["verdict"], "well", "{computed}");
-    assert_eq!(computed["pods"]["back"], 2, "{computed}");
-    assert_eq!(computed["pods"]["restarted"], 1, "{computed}");
-    stage.assert_not_rebuilt();
-    stage.scene.assert_whole();
-}
-
-#[test]
-fn a_container_that_waited_to_be_restarted_before_may_be_restarted() {
-    let node = Node::new();
-    let stage = Stage::new(&node, 0);
-    stage.change(0, |sandbox| sandbox.end_containers(1));
-    let upgrade = stage.watched();
-    stage.change(0, Sandbox::restart);
-    upgrade.finish().exits(0).errors(&[]).names(
-        "pod-restarted",
-        &stage.ids[0],
-        &["app", "was restarted", "did not run before"],
-    );
-    stage.assert_fates(["restarted", "same"]);
-}
-
-#[test]
-fn a_container_that_is_killed_after_the_resume_fails_the_window_as_restarted() {
-    let node = Node::new();
-    let stage = Stage::new(&node, 0);
+    let stage = Stage::new(&node);
     let upgrade = stage.watched();
     stage.change(0, |sandbox| sandbox.end_containers(137));
     stage.change(0, Sandbox::restart);
+    stage.delete();
     upgrade
         .finish()
         .exits(5)
         .errors(&[("pod-restarted", &stage.ids[0])])
-        .names("pod-restarted", &stage.ids[0], &["restarted", "exit 137"]);
-    stage.assert_fates(["restarted", "same"]);
-    let computed = stage.report()["computed"].clone();
+        .names("pod-restarted", &stage.ids[0], &["restarted", "exit 137"])
+        .names("pod-gone", &stage.ids[1], &["gone: deleted, or killed"])
+        .has_no("pod-rebuilt");
+    stage.assert_fates(["restarted", "gone"]);
+    let report = stage.report();
+    let computed = &report["computed"];
     assert_eq!(computed["verdict"], "pods-affected", "{computed}");
-    assert_eq!(computed["pods"]["back"], 2, "{computed}");
-    stage.assert_not_rebuilt();
+    assert_eq!(computed["pods"]["back"], 1, "{computed}");
+    assert_eq!(computed["pods"]["gone"], 1, "{computed}");
+    assert!(report["pods"][1]["gone"].is_u64(), "{report}");
+    // Nothing of the answer calls a pod rebuilt.
+    let text = stage.scene.netfix("report").exits(0);
+    text.stdout_has(&["no pod was rebuilt (2 of 2 checked)", "shop/api"]);
+    stage.scene.assert_runs(KUBELET);
 }
 
 #[test]
-fn a_container_that_ends_by_itself_while_kubelet_is_paused_may_be_restarted() {
+fn while_kubelet_is_paused_a_container_may_end_by_itself_and_a_deleted_pod_fails_the_window_as_gone()
+ {
     let node = Node::new();
-    let stage = Stage::new(&node, 0);
+    let stage = Stage::new(&node);
     let run = stage.during_command(|| {
         stage.change(0, |sandbox| sandbox.end_containers(1));
         stage.change(0, Sandbox::restart);
+        stage.delete();
     });
-    run.exits(0).errors(&[]).names(
-        "pod-restarted",
-        &stage.ids[0],
-        &["ended before kubelet ran again"],
-    );
-    stage.assert_fates(["restarted", "same"]);
-}
-
-#[test]
-fn a_pod_that_is_deleted_after_the_resume_is_gone() {
-    let node = Node::new();
-    let stage = Stage::new(&node, 0);
-    let upgrade = stage.watched();
-    stage.delete();
-    upgrade
-        .finish()
-        .exits(0)
-        .errors(&[])
-        .names("pod-gone", &stage.ids[1], &["gone: deleted, or killed"])
-        .has_no("pod-rebuilt");
-    stage.assert_fates(["same", "gone"]);
-    let report = stage.report();
-    let pods = &report["computed"]["pods"];
-    assert_eq!((&pods["back"], &pods["gone"]), (&1.into(), &1.into()));
-    assert!(report["pods"][1]["gone"].is_u64(), "{report}");
-    let text = stage.scene.netfix("report").exits(0);
-    text.stdout_has(&["1 of 2 pods back; 1 gone; no pod was rebuilt", "shop/api"]);
-    stage.scene.assert_runs(KUBELET);
+    run.exits(5)
+        .errors(&[("pod-gone", &stage.ids[1])])
+        .names("pod-gone", &stage.ids[1], &["while kubelet", "was paused"])
+        .names(
+            "pod-restarted",
+            &stage.ids[0],
+            &["ended before kubelet ran again"],
+        );
+    stage.assert_fates(["restarted", "gone"]);
+    let computed = stage.report()["computed"].clone();
+    assert_eq!(computed["verdict"], "pods-affected", "{computed}");
+    assert_eq!(computed["outages"]["unanswered"], 0, "{computed}");
 }
 
 #[test]
 fn a_pod_that_goes_before_kubelet_is_paused_is_no_failure_of_the_window() {
     let node = Node::new();
-    let stage = Stage::new(&node, 0);
+    let stage = Stage::new(&node);
     let before = stage.scene.script(
         "before",
         &format!(
@@ -231,28 +184,13 @@ fn a_pod_that_goes_before_kubelet_is_paused_is_no_failure_of_the_window() {
     assert_eq!(outages["unanswered"], 0, "{outages}");
 }
 
-#[test]
-fn a_pod_that_goes_while_kubelet_is_paused_fails_the_window_as_gone() {
-    let node = Node::new();
-    let stage = Stage::new(&node, 0);
-    stage
-        .during_command(|| stage.delete())
-        .exits(5)
-        .errors(&[("pod-gone", &stage.ids[1])])
-        .names("pod-gone", &stage.ids[1], &["while kubelet", "was paused"]);
-    stage.assert_fates(["same", "gone"]);
-    let computed = stage.report()["computed"].clone();
-    assert_eq!(computed["verdict"], "pods-affected", "{computed}");
-    assert_eq!(computed["outages"]["unanswered"], 0, "{computed}");
-}
-
 /// For netfix to see the loss, and to restore what it would.
 const MOMENT: Duration = Duration::from_secs(2);
 
 #[test]
 fn nothing_is_restored_in_a_pod_that_its_runtime_tears_down() {
     let node = Node::new();
-    let stage = Stage::new(&node, 0);
+    let stage = Stage::new(&node);
     let upgrade = stage.watched();
     stage.end_sandbox();
     let pod = &stage.scene.pods[1];
@@ -272,7 +210,7 @@ fn nothing_is_restored_in_a_pod_that_its_runtime_tears_down() {
 #[test]
 fn a_sandbox_that_is_ready_until_its_network_is_gone_is_being_torn_down() {
     let node = Node::new();
-    let stage = Stage::new(&node, 0);
+    let stage = Stage::new(&node);
     let upgrade = stage.watched();
     let (pod, lists) = (&stage.scene.pods[1], stage.cri.lists());
     pod.ip("link del eth0");
@@ -288,7 +226,7 @@ fn a_sandbox_that_is_ready_until_its_network_is_gone_is_being_torn_down() {
 #[test]
 fn a_pod_whose_containers_have_all_ended_is_being_torn_down() {
     let node = Node::new();
-    let stage = Stage::new(&node, 0);
+    let stage = Stage::new(&node);
     let upgrade = stage.watched();
     stage.change(1, |sandbox| sandbox.end_containers(143));
     let pod = &stage.scene.pods[1];
@@ -302,11 +240,18 @@ fn a_pod_whose_containers_have_all_ended_is_being_torn_down() {
 }
 
 #[test]
-fn a_pod_that_alone_loses_its_link_and_is_ready_is_restored_and_named() {
+fn a_pod_that_alone_loses_its_link_and_is_ready_is_restored_at_once_and_named() {
     let node = Node::new();
-    let stage = Stage::new(&node, 0);
-    let upgrade = stage.watched();
-    stage.scene.pods[1].ip("link del eth0");
+    let stage = Stage::new(&node);
+    let upgrade = stage.watched_for("20s");
+    let (scene, pod) = (&stage.scene, &stage.scene.pods[1]);
+    pod.ip("link del eth0");
+    let whole = || pod.has_eth0() && scene.phase().as_deref() == Some("proof");
+    assert!(
+        within(AT_ONCE, whole),
+        "it waits for the end: {:?}",
+        scene.phase()
+    );
     upgrade
         .finish()
         .exits(0)
@@ -314,7 +259,7 @@ fn a_pod_that_alone_loses_its_link_and_is_ready_is_restored_and_named() {
         .names(
             "degraded",
             "",
-            &["again", "shop/api", "host's links stayed"],
+            &["again", "1 pod", "shop/api", "host's links stayed"],
         )
         .lacks("network manager");
     stage.assert_fates(["same", "same"]);
@@ -341,27 +286,17 @@ fn restore_with_settle_restores_nothing_in_a_pod_that_is_torn_down() {
         cri.socket.display()
     );
     node.netfix(&format!("snapshot {options}")).exits(0);
-    let restore = |happens: &dyn Fn()| {
-        let words = format!("restore --watch 4s -v -o json {options}");
-        let command: Command = node.netfix_command(&["timeout", "600"], &words);
-        let restore = Beside::start_in(&node.temp(), command);
-        restore.wait_for("for another loss");
-        happens();
-        restore.finish()
-    };
-    restore(&|| {
-        pods[1].ip("link del eth0");
-    })
-    .exits(0)
-    .names("degraded", "", &["again", "shop/api"]);
-    assert!(pods[1].has_eth0(), "its sandbox is ready");
-    restore(&|| {
-        cri.change(|script| script.sandboxes.truncate(1));
-        pods[1].ip("link del eth0");
-    })
-    .exits(0)
-    .errors(&[])
-    .names("pod-gone", &id, &["no longer ready"]);
+    let words = format!("restore --watch 4s -v -o json {options}");
+    let command: Command = node.netfix_command(&["timeout", "600"], &words);
+    let restore = Beside::start_in(&node.temp(), command);
+    restore.wait_for("for another loss");
+    cri.change(|script| script.sandboxes.truncate(1));
+    pods[1].ip("link del eth0");
+    restore
+        .finish()
+        .exits(0)
+        .errors(&[])
+        .names("pod-gone", &id, &["no longer ready"]);
     assert!(!pods[1].has_eth0(), "restored in a pod that is torn down");
     pods[0].assert_same_as(&before);
 }

@@ -72,13 +72,7 @@ fn a_gateway_that_was_silent_before_is_a_warning_in_a_good_window() {
     let reported = record["problems"].as_array().into_iter().flatten();
     assert_eq!(reported.count(), 2, "{record}");
     scene.assert_whole();
-}
-
-#[test]
-fn the_log_counts_as_verify_does() {
-    let node = Node::new();
-    let scene = scene(&node);
-    scene.upgrade("--answer-wait 3s", &scene.reload()).exits(0);
+    // The log counts as `verify` does.
     let verify = scene.netfix("verify --answer-wait 3s").exits(5);
     let sum = verify.out.lines().last().unwrap_or_default();
     assert!(
@@ -86,7 +80,7 @@ fn the_log_counts_as_verify_does() {
         "{}",
         verify.transcript()
     );
-    let log = scene.log_of(&scene.record());
+    let log = scene.log_of(&record);
     assert!(log.contains(&format!("netfix: {sum}\n")), "{sum}\n{log}");
 }
 
@@ -120,37 +114,11 @@ fn a_gateway_that_became_silent_is_an_error() {
 }
 
 #[test]
-fn a_gateway_of_the_host_that_was_silent_before_is_a_warning_and_one_that_became_silent_an_error() {
+fn targets_and_gateways_of_the_host_that_were_silent_are_warnings_and_those_that_became_silent_errors()
+ {
     let node = Node::new();
     node.ns
         .ip(&format!("route add 203.0.113.0/24 via {ABSENT}"));
-    let scene = scene(&node);
-    let host = |gateway: &str| (String::new(), gateway.to_owned());
-    let run = scene
-        .upgrade("--answer-wait 3s -o json", &scene.reload())
-        .exits(0)
-        .errors(&[]);
-    assert!(
-        silent(&run, "warning").contains(&host(ABSENT)),
-        "{}",
-        run.transcript()
-    );
-    let command = format!(
-        "{}\n{}",
-        LOSING,
-        scene.loading_with(&[&format!("{GATEWAY4}/16")])
-    );
-    let run = scene
-        .upgrade("--answer-wait 3s -o json", &scene.script("half", &command))
-        .exits(5);
-    let errors = silent(&run, "error");
-    assert!(errors.contains(&host(GATEWAY6)), "{}", run.transcript());
-    assert!(!errors.contains(&host(ABSENT)), "{}", run.transcript());
-}
-
-#[test]
-fn a_target_that_was_silent_before_is_a_warning_and_one_that_became_silent_an_error() {
-    let node = Node::new();
     let scene = scene(&node);
     let names = [0, 1].map(|at| scene.pods[at].name());
     let command = format!(
@@ -162,6 +130,11 @@ fn a_target_that_was_silent_before_is_a_warning_and_one_that_became_silent_an_er
     let run = scene
         .upgrade(&options, &scene.script("half", &command))
         .exits(5);
+    let host = |gateway: &str| (String::new(), gateway.to_owned());
+    let [errors, warnings] = ["error", "warning"].map(|severity| silent(&run, severity));
+    assert!(errors.contains(&host(GATEWAY6)), "{}", run.transcript());
+    assert!(!errors.contains(&host(ABSENT)), "{}", run.transcript());
+    assert!(warnings.contains(&host(ABSENT)), "{}", run.transcript());
     let found = run.coded("target-unreachable");
     let found = found.iter().map(|problem| {
         let pod = problem.pod.clone().unwrap_or_default();

@@ -57,33 +57,53 @@ fn refuses(scene: &Scene<'_>, options: &str, process: &str, words: &[&str]) {
 }
 
 #[test]
-fn a_kubelet_in_another_unit_refuses_the_window_and_its_unit_can_be_chosen() {
+fn a_kubelet_in_another_unit_refuses_the_window() {
     for name in ["kubelet", "k3s-server", "kubelite"] {
         let node = Node::new();
         let scene = Scene::without_kubelet(&node);
         install(&scene, OTHER, &service(&scene, name));
         let pid = scene.machine.unit(OTHER, "MainPID");
-        refuses(
-            &scene,
-            "",
-            name,
-            &[&format!("pid {pid} "), &format!("--unit {OTHER} ")],
-        );
+        let words = [format!("pid {pid} "), format!("--unit {OTHER} ")];
+        refuses(&scene, "", name, &words.each_ref().map(String::as_str));
         scene.assert_runs(OTHER);
-        scene
-            .upgrade("--unit my-kubelet", &scene.reload())
-            .exits(0)
-            .errors(&[]);
-        scene.assert_runs(OTHER);
-        assert_eq!(scene.record()["hold"]["unit"], OTHER);
-        assert_ne!(
-            scene.machine.unit(OTHER, "MainPID"),
-            pid,
-            "it was not stopped"
-        );
-        scene.assert_networks();
-        scene.assert_nothing_left();
     }
+}
+
+#[test]
+fn the_unit_of_a_kubelet_can_be_chosen_and_its_own_process_refuses_nothing() {
+    let node = Node::new();
+    let scene = Scene::without_kubelet(&node);
+    install(&scene, OTHER, &service(&scene, "kubelet"));
+    let pid = scene.machine.unit(OTHER, "MainPID");
+    scene
+        .upgrade("--unit my-kubelet", &scene.reload())
+        .exits(0)
+        .errors(&[]);
+    scene.assert_runs(OTHER);
+    assert_eq!(scene.record()["hold"]["unit"], OTHER);
+    assert_ne!(
+        scene.machine.unit(OTHER, "MainPID"),
+        pid,
+        "it was not stopped"
+    );
+    scene.assert_networks();
+    scene.assert_nothing_left();
+}
+
+#[test]
+fn a_second_kubelet_beside_the_paused_one_refuses_the_window() {
+    let node = Node::new();
+    let scene = Scene::without_kubelet(&node);
+    install(&scene, KUBELET, &service(&scene, "kubelet"));
+    install(&scene, OTHER, &service(&scene, "k3s-agent"));
+    let ran = scene.path("ran");
+    scene
+        .upgrade("", &format!("touch {}", ran.display()))
+        .exits(4)
+        .errors(&[("kubelet-not-paused", "")])
+        .names("kubelet-not-paused", "", &["k3s-agent", OTHER]);
+    assert!(!ran.exists(), "COMMAND was run");
+    scene.assert_runs(KUBELET);
 }
 
 #[test]
@@ -98,28 +118,6 @@ fn no_pause_runs_the_window_beside_a_running_kubelet() {
     assert_eq!(pids(), before, "a unit was stopped");
     assert!(scene.record()["hold"].is_null());
     scene.assert_networks();
-    for option in ["--unit kubelet", "--keep-paused"] {
-        scene
-            .netfix(&format!("upgrade --no-pause {option} -- true"))
-            .exits(2);
-    }
-}
-
-#[test]
-fn a_second_kubelet_beside_the_paused_one_refuses_the_window() {
-    let node = Node::new();
-    let scene = Scene::without_kubelet(&node);
-    install(&scene, KUBELET, &service(&scene, "kubelet"));
-    scene.upgrade("", &scene.reload()).exits(0).errors(&[]);
-    install(&scene, OTHER, &service(&scene, "k3s-agent"));
-    let ran = scene.path("ran");
-    scene
-        .upgrade("", &format!("touch {}", ran.display()))
-        .exits(4)
-        .errors(&[("kubelet-not-paused", "")])
-        .names("kubelet-not-paused", "", &["k3s-agent", OTHER]);
-    assert!(!ran.exists(), "COMMAND was run");
-    scene.assert_runs(KUBELET);
 }
 
 #[test]
@@ -131,52 +129,48 @@ fn a_kubelet_without_a_unit_refuses_the_window() {
     scene.assert_runs(KUBELET);
 }
 
-#[test]
-fn a_process_that_another_user_names_kubelet_does_not_refuse_the_window() {
-    let node = Node::new();
-    let scene = Scene::new(&node);
-    let plain = program(&node, "kubelet");
-    let folder = node.temp().join("setuid");
+/// Processes that another user names kubelet, also by a program that root owns.
+fn start_of_another_user(scene: &Scene<'_>, kubelet: &str) {
+    let folder = scene.path("setuid");
     fs::create_dir(&folder).expect("a folder");
     let setuid = folder.join("kubelet");
     tool::copy_program("/bin/sleep", &setuid);
-    for (path, mode) in [(&node.temp(), 0o755), (&setuid, 0o4755)] {
+    for (path, mode) in [(&scene.node.temp(), 0o755), (&setuid, 0o4755)] {
         fs::set_permissions(path, Permissions::from_mode(mode)).expect("a mode");
     }
-    for program in [plain, setuid.display().to_string()] {
+    for program in [kubelet, &setuid.display().to_string()] {
         let other = "setsid setpriv --reuid 65534 --clear-groups";
-        start(&scene.machine, other, &program);
+        start(&scene.machine, other, program);
     }
-    scene.upgrade("", &scene.reload()).exits(0).errors(&[]);
 }
 
-#[test]
-fn a_command_line_tool_that_could_run_a_kubelet_too_does_not_refuse_the_window() {
-    let node = Node::new();
-    let scene = Scene::new(&node);
-    for name in ["k3s", "rke2", "k0s"] {
-        start(&scene.machine, "setsid", &program(&node, name));
-    }
-    scene.upgrade("", &scene.reload()).exits(0).errors(&[]);
-    scene.assert_whole();
-}
-
-#[test]
-fn a_kubelet_in_a_container_or_another_pid_namespace_does_not_refuse_the_window() {
-    let node = Node::new();
-    let scene = Scene::new(&node);
-    let kubelet = program(&node, "kubelet");
-    start(&scene.machine, "setsid unshare --pid --fork", &kubelet);
+/// kubelets in another namespace of process ids, and in containers.
+fn start_in_containers(scene: &Scene<'_>, kubelet: &str) {
+    start(&scene.machine, "setsid unshare --pid --fork", kubelet);
     let id = "06c9b8d0a80012345678901234567890abcdefabcdefabcdefabcdefabcdef01";
     for path in [
         format!("system.slice/docker-{id}.scope"),
         format!("kubepods.slice/cri-containerd-{id}.scope"),
     ] {
-        let pid = start(&scene.machine, "setsid", &kubelet);
+        let pid = start(&scene.machine, "setsid", kubelet);
         let script =
             "mkdir -p \"/sys/fs/cgroup/$1\" && echo \"$2\" >\"/sys/fs/cgroup/$1/cgroup.procs\"";
         let mut join = scene.machine.exec("sh");
         tool::run(join.args(["-c", script, "sh", &path, &pid.to_string()]));
+    }
+}
+
+/// The refusal would name the process.
+#[test]
+fn what_is_no_kubelet_of_the_host_does_not_refuse_the_window() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let kubelet = program(&node, "kubelet");
+    start_of_another_user(&scene, &kubelet);
+    start_in_containers(&scene, &kubelet);
+    // Command line tools that could run one too.
+    for name in ["k3s", "rke2", "k0s"] {
+        start(&scene.machine, "setsid", &program(&node, name));
     }
     scene.upgrade("", &scene.reload()).exits(0).errors(&[]);
     scene.assert_whole();

@@ -48,39 +48,39 @@ fn has_network(pod: &Pod<'_>) -> bool {
 
 #[test]
 fn a_sandbox_that_gets_its_network_after_the_snapshot_is_saved_and_restored() {
-    for options in ["", "--no-pause"] {
-        let node = Node::new();
-        let scene = scene(&node);
-        let late = &scene.pods[2];
-        let run = upgrade(&scene, options, || add_network(late)).exits(0);
-        assert!(has_network(late), "{}", run.transcript());
-        run.stdout_has(&["All well: 3 of 3 pods back"])
-            .stderr_has(&["1 pod got the network after the snapshot"]);
-        let record = scene.record();
-        assert!(of_pods(&record, "id").contains(&late.name().into()));
-        assert!(node.checkpoint_of(late).exists());
-        scene.netfix("check").exits(0);
-    }
+    let node = Node::new();
+    let scene = scene(&node);
+    let late = &scene.pods[2];
+    let run = upgrade(&scene, "", || add_network(late)).exits(0);
+    assert!(has_network(late), "{}", run.transcript());
+    run.stdout_has(&["All well: 3 of 3 pods back"])
+        .stderr_has(&["1 pod got the network after the snapshot"]);
+    let record = scene.record();
+    assert!(of_pods(&record, "id").contains(&late.name().into()));
+    assert!(node.checkpoint_of(late).exists());
+    scene.netfix("check").exits(0);
 }
 
 #[test]
-fn a_namespace_that_is_new_since_the_snapshot_is_saved_and_restored() {
+fn without_a_pause_too_and_so_is_a_namespace_that_is_new_since_the_snapshot() {
     let node = Node::new();
     let scene = scene(&node);
+    let late = &scene.pods[2];
     let mut fresh = None;
-    let run = upgrade(&scene, "", || {
+    let run = upgrade(&scene, "--no-pause", || {
+        add_network(late);
         let pod = quick(node.pod("fresh"));
         scene.machine.adopt(&pod.ns);
         add_network(&pod);
         fresh = Some(pod);
     });
     let run = run.exits(0);
-    assert!(
-        fresh.as_ref().is_some_and(has_network),
-        "{}",
-        run.transcript()
-    );
-    run.stdout_has(&["All well: 3 of 3 pods back"]);
+    assert!(has_network(late), "{}", run.transcript());
+    let is_back = fresh.as_ref().is_some_and(has_network);
+    assert!(is_back, "{}", run.transcript());
+    run.stdout_has(&["All well: 4 of 4 pods back"]);
+    assert!(node.checkpoint_of(late).exists());
+    scene.netfix("check").exits(0);
 }
 
 #[test]

@@ -63,21 +63,7 @@ fn check_is_a_warning_with_the_phase_while_a_window_runs_and_critical_when_its_n
     let info = of("netfix_window_info").expect("a window");
     assert!(info.contains("phase=\"command\",next=\"wait\""), "{info}");
 
-    upgrade.kill();
-    scene.netfix(&words).exits(2);
-    let text = fs::read_to_string(&file).expect("metrics");
-    let live = metric(&text, "netfix_window_live");
-    assert_eq!(live.as_deref(), Some("0"), "{text}");
-    let info = metric(&text, "netfix_window_info").expect("a window");
-    assert!(info.contains("next=\"wait-for-command\""), "{info}");
-    go(&scene);
-}
-
-#[test]
-fn a_finding_that_no_window_makes_stays_one_while_a_window_runs() {
-    let node = Node::new();
-    let scene = Scene::new(&node);
-    let upgrade = losing(&scene);
+    // A finding that no window makes stays one.
     let stored = node.state_dir().join("node.json");
     let whole = fs::read(&stored).expect("node.json");
     fs::write(&stored, "{").expect("damage");
@@ -86,9 +72,19 @@ fn a_finding_that_no_window_makes_stays_one_while_a_window_runs() {
         .names("checkpoint-corrupt", "", &["node.json"])
         .names("window-open", "", &["a window runs"]);
     fs::write(&stored, whole).expect("a repair");
+
+    upgrade.kill();
+    scene.netfix(&words).exits(2);
+    scene
+        .netfix("wait --timeout 1s")
+        .exits(124)
+        .stderr_has(&["warning: window-open"]);
+    let text = fs::read_to_string(&file).expect("metrics");
+    let live = metric(&text, "netfix_window_live");
+    assert_eq!(live.as_deref(), Some("0"), "{text}");
+    let info = metric(&text, "netfix_window_info").expect("a window");
+    assert!(info.contains("next=\"wait-for-command\""), "{info}");
     go(&scene);
-    upgrade.finish().exits(0);
-    scene.netfix("check -o json").exits(0).has_no("window-open");
 }
 
 /// A unit of the packages, with the test's program and state directory, without its sandbox.

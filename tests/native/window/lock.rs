@@ -27,90 +27,43 @@ fn go(scene: &Scene<'_>) {
     std::fs::write(scene.path("go"), "").expect("a sign");
 }
 
-#[test]
-fn commands_that_change_something_report_the_lock_holder() {
-    for foreground in [true, false] {
-        let node = Node::new();
-        let scene = Scene::new(&node);
-        let command = waiting(&scene);
-        let mode = if foreground { "--foreground" } else { "" };
-        let upgrade = scene.start(&format!(
-            "upgrade --yes {mode} --watch 0s --answer-wait 2s -- {command}"
-        ));
-        scene.wait_for_file("begun");
-        let owner = scene.window().expect("a window")["owner"]["pid"].clone();
-        let who = format!("pid {owner} ");
-        for words in [
-            "upgrade --yes --foreground -- true",
-            "pause",
-            "restore",
-            "snapshot",
-            "resume",
-        ] {
-            let begin = Instant::now();
-            scene
-                .netfix(words)
-                .exits(4)
-                .errors(&[("lock-held", "")])
-                .names("lock-held", "", &[&who]);
-            assert!(begin.elapsed() < Duration::from_secs(30), "{words} waited");
-        }
-        scene.netfix("upgrade --yes -- true").exits(4);
-        scene.assert_held(KUBELET);
-        go(&scene);
-        upgrade.finish().exits(0);
-        scene.assert_whole();
-        assert_eq!(scene.records().len(), 1);
-    }
-}
-
-#[test]
-fn on_hold_the_lock_is_free_but_a_second_window_is_refused() {
-    let node = Node::new();
-    let scene = Scene::new(&node);
-    let lose = scene.script("lose", LOSING);
-    let upgrade = scene.start_upgrade("--nic-wait 300ms --keep-paused", &lose);
-    scene.wait_for_hold();
-    let (window, files) = (scene.window(), node.state_files());
+/// Commands that change something report the holder of the lock, at once.
+fn assert_refused(scene: &Scene<'_>) {
+    let owner = scene.window().expect("a window")["owner"]["pid"].clone();
+    let who = format!("pid {owner} ");
     for words in [
         "upgrade --yes --foreground -- true",
-        "upgrade --yes -- true",
         "pause",
+        "restore",
+        "snapshot",
+        "resume",
     ] {
+        let begin = Instant::now();
         scene
             .netfix(words)
             .exits(4)
-            .errors(&[("window-open", "")])
-            .names("window-open", "", &[KUBELET]);
-        assert_eq!(
-            (&scene.window(), &node.state_files()),
-            (&window, &files),
-            "{words}"
-        );
-        scene.assert_held(KUBELET);
+            .errors(&[("lock-held", "")])
+            .names("lock-held", "", &[&who]);
+        assert!(begin.elapsed() < Duration::from_secs(30), "{words} waited");
     }
-    // A snapshot in the middle of a loss replaces nothing good.
-    scene.netfix("snapshot").exits(1);
-    scene.load_driver();
-    scene.netfix("restore").exits(0);
-    scene.netfix("resume").exits(0);
-    upgrade.finish().exits(0);
-    scene.assert_whole();
+    scene
+        .netfix("upgrade --dry-run -- true")
+        .exits(4)
+        .errors(&[("lock-held", "")]);
+    scene.netfix("upgrade --yes -- true").exits(4);
+    scene.assert_held(KUBELET);
 }
 
-#[test]
-fn read_only_commands_work_during_a_window() {
-    let node = Node::new();
-    let scene = Scene::new(&node);
-    let upgrade = scene.start_upgrade("", &waiting(&scene));
-    scene.wait_for_file("begun");
-    let (name, begin) = (scene.pods[0].name().to_owned(), Instant::now());
+/// Commands that only read do not wait for the lock.
+fn assert_readable(scene: &Scene<'_>) {
+    let begin = Instant::now();
     let window = scene.netfix("status -o json").exits(0).json()["status"]["window"].clone();
     assert_eq!(
         (&window["phase"], &window["kept"], &window["held"]),
         (&"command".into(), &true.into(), &true.into())
     );
-    scene.netfix("list").exits(0).stdout_has(&[&name]);
+    let name = scene.pods[0].name();
+    scene.netfix("list").exits(0).stdout_has(&[name]);
     let report = scene.netfix("report -o json").exits(0).json()["report"].clone();
     assert_eq!(
         (&report["id"], &report["computed"]["open"]),
@@ -118,42 +71,37 @@ fn read_only_commands_work_during_a_window() {
         "{report}"
     );
     assert!(begin.elapsed() < HANG, "they waited");
-    go(&scene);
-    upgrade.finish().exits(0);
-    scene.assert_whole();
 }
 
 #[test]
-fn status_follow_shows_messages_and_output_until_the_end() {
-    for foreground in [true, false] {
-        let node = Node::new();
-        let scene = Scene::new(&node);
-        let command = waiting(&scene);
-        let mode = if foreground { "--foreground" } else { "" };
-        let upgrade = scene.start(&format!(
-            "upgrade --yes {mode} --watch 500ms --answer-wait 2s -- {command}"
-        ));
-        scene.wait_for_file("begun");
-        let mut follow = scene.start("status --follow");
-        follow.wait_for("before the sign");
-        follow.wait_for("netfix: pausing kubelet.service");
-        assert!(
-            !follow.has_ended() && !follow.answer().contains("after the sign"),
-            "{}",
-            follow.answer()
-        );
-        go(&scene);
-        follow.wait_for("after the sign");
-        upgrade.finish().exits(0);
-        let run = follow.finish().exits(0);
-        let last = "no pod was rebuilt (2 of 2 checked)";
-        assert!(
-            run.out.contains("kubelet.service is running again") && run.out.contains(last),
-            "{}",
-            run.transcript()
-        );
-        scene.assert_whole();
-    }
+fn beside_a_window_changes_are_refused_readers_work_and_follow_shows_all_to_the_end() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let command = waiting(&scene);
+    let upgrade = scene.start(&format!(
+        "upgrade --yes --watch 500ms --answer-wait 2s -- {command}"
+    ));
+    scene.wait_for_file("begun");
+    let mut follow = scene.start("status --follow");
+    follow.wait_for("before the sign");
+    follow.wait_for("netfix: pausing kubelet.service");
+    assert_refused(&scene);
+    assert_readable(&scene);
+    assert!(
+        !follow.has_ended() && !follow.answer().contains("after the sign"),
+        "{}",
+        follow.answer()
+    );
+    go(&scene);
+    follow.wait_for("after the sign");
+    upgrade.finish().exits(0);
+    let run = follow.finish().exits(0);
+    run.stdout_has(&[
+        "kubelet.service is running again",
+        "no pod was rebuilt (2 of 2 checked)",
+    ]);
+    scene.assert_whole();
+    assert_eq!(scene.records().len(), 1);
 }
 
 #[test]

@@ -39,6 +39,5 @@ mod selection;
 mod signals;
 mod sockets;
 mod started;
-mod status;
 mod units;
 mod whole;

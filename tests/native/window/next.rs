@@ -5,7 +5,6 @@ use std::fs;
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
-use super::reboot::reboot;
 use super::scene::{KUBELET, LOSING, Scene};
 use crate::common::background::wait_until;
 use crate::common::{Node, Run, tool};
@@ -51,11 +50,11 @@ fn check(scene: &Scene<'_>) -> (Option<i32>, String) {
 /// Every screen has this next command, and none of these words.
 #[track_caller]
 fn every_screen_says(scene: &Scene<'_>, next: &str, exit: i32, never: &[&str]) {
+    let (code, checked) = check(scene);
     let on_screens = [
         scene.netfix("status").exits(0).out,
         sentence(scene),
-        scene.netfix("report").exits(0).out,
-        check(scene).1,
+        checked,
     ];
     for text in on_screens {
         assert!(text.contains(next), "{next}: {text}");
@@ -63,18 +62,24 @@ fn every_screen_says(scene: &Scene<'_>, next: &str, exit: i32, never: &[&str]) {
             assert!(!text.contains(word), "{word}: {text}");
         }
     }
-    assert_eq!(check(scene).0, Some(exit));
+    assert_eq!(code, Some(exit));
     let commands = next.split('`').skip(1).step_by(2);
     let stated: Vec<Value> = commands.map(Value::from).collect();
     let of_status = status(scene)["next"]["commands"].clone();
     assert_eq!(of_status, Value::from(stated));
+}
+
+/// What `explain` says of an open window has these next commands.
+fn assert_explained(scene: &Scene<'_>, all: &[&str]) {
     let explained = scene.netfix("explain window-open").exits(0).out;
     let explained = explained.split_whitespace().collect::<Vec<_>>().join(" ");
-    let in_words = next.trim_start_matches("Run ").split(", which").next();
-    assert!(
-        explained.contains(in_words.expect("commands")),
-        "{explained}"
-    );
+    for next in all {
+        let in_words = next.trim_start_matches("Run ").split(", which").next();
+        assert!(
+            explained.contains(in_words.expect("commands")),
+            "{explained}"
+        );
+    }
 }
 
 /// `resume` changes nothing, and names this and the next command.
@@ -125,11 +130,13 @@ fn while_command_has_outlived_netfix_every_screen_names_its_process_and_resume_r
 }
 
 #[test]
-fn while_pods_are_lost_every_screen_names_restore_first_and_resume_refuses() {
+fn while_pods_are_lost_every_screen_names_restore_first_whether_kubelet_is_held_or_runs() {
     let node = Node::new();
     let scene = killed(&node, "300s");
     scene.end_command();
     every_screen_says(&scene, RESTORE, 2, &["the unit kubelet.service is paused"]);
+    assert!(scene.netfix("report").exits(0).out.contains(RESTORE));
+    assert_explained(&scene, &[RESTORE, START, CLOSE]);
     let text = sentence(&scene);
     assert!(
         text.contains("kubelet.service is stopped and masked"),
@@ -141,6 +148,16 @@ fn while_pods_are_lost_every_screen_names_restore_first_and_resume_refuses() {
     scene.assert_held(KUBELET);
     scene.netfix("restore").exits(0);
     every_screen_says(&scene, START, 2, &["netfix restore`"]);
+    // kubelet is started by hand.
+    for words in ["unmask --runtime kubelet.service", "start kubelet.service"] {
+        let done = scene.machine.systemctl(words);
+        done.unwrap_or_else(|e| panic!("{e}"));
+    }
+    every_screen_says(&scene, CLOSE, 1, &["is stopped"]);
+    scene.pods[0].ip("link del eth0");
+    every_screen_says(&scene, RESTORE, 2, &["is stopped"]);
+    resume_refuses(&scene, &[scene.pods[0].name()]);
+    scene.netfix("restore").exits(0);
     scene.netfix("resume").exits(0);
     scene.assert_whole();
     assert_eq!(check(&scene), (Some(0), String::new()));
@@ -165,46 +182,6 @@ fn after_the_deadline_has_restored_all_only_the_record_is_left() {
 }
 
 #[test]
-fn a_kubelet_that_runs_over_lost_pods_is_told_with_the_restore() {
-    let node = Node::new();
-    let scene = killed(&node, "300s");
-    scene.end_command();
-    scene.netfix("restore").exits(0);
-    for words in ["unmask --runtime kubelet.service", "start kubelet.service"] {
-        let done = scene.machine.systemctl(words);
-        done.unwrap_or_else(|e| panic!("{e}"));
-    }
-    every_screen_says(&scene, CLOSE, 1, &["is stopped"]);
-    scene.pods[0].ip("link del eth0");
-    every_screen_says(&scene, RESTORE, 2, &["is stopped"]);
-    resume_refuses(&scene, &[scene.pods[0].name()]);
-    scene.netfix("restore").exits(0);
-    scene.netfix("resume").exits(0);
-    scene.assert_whole();
-}
-
-#[test]
-fn after_a_reboot_nothing_is_to_be_done() {
-    let node = Node::new();
-    let scene = killed(&node, "300s");
-    scene.end_command();
-    reboot(&scene);
-    let report = scene.netfix("report").exits(0);
-    let report = report.stdout_has(&["reboot"]);
-    report
-        .lacks("is paused")
-        .lacks("not resumed")
-        .lacks("still open");
-    let shown = scene.netfix("status").exits(0);
-    shown.stdout_has(&["ended by a reboot"]).lacks("next  ");
-    assert_eq!(status(&scene)["next"]["step"], "nothing");
-    let found = check(&scene);
-    assert_eq!(found.1, "", "{found:?}");
-    let closed = scene.netfix("resume");
-    closed.lacks("the next `netfix upgrade`");
-}
-
-#[test]
 fn resume_refuses_to_start_a_kubelet_that_was_paused_by_hand_over_lost_pods() {
     let node = Node::new();
     let scene = Scene::new(&node);
@@ -218,6 +195,7 @@ fn resume_refuses_to_start_a_kubelet_that_was_paused_by_hand_over_lost_pods() {
     scene.assert_held(KUBELET);
     scene.netfix("restore").exits(0);
     every_screen_says(&scene, START, 1, &["netfix restore`"]);
+    assert!(check(&scene).1.contains("by hand"));
     scene.netfix("resume").exits(0);
     scene.assert_whole();
 }

@@ -9,36 +9,55 @@ use crate::common::background::wait_until;
 
 const NEVER: &str = "--nic-wait 500ms";
 
+/// Whether a pod in this state has its network.
+fn is_good(state: &Value) -> bool {
+    state == "restored" || state == "in-sync"
+}
+
 /// Loses the NIC and does not return it.
 fn lose(scene: &Scene<'_>) -> String {
     scene.script("lose", LOSING)
 }
 
 #[test]
-fn kubelet_runs_again_and_each_lost_pod_is_reported() {
+fn kubelet_runs_again_and_each_lost_pod_is_reported_then_and_later() {
     let node = Node::new();
     let scene = Scene::new(&node);
+    let status = |parts: &[&str]| {
+        scene.netfix("status").exits(0).stdout_has(parts);
+    };
+    status(&["last       none"]);
     let run = scene
         .upgrade(&format!("{NEVER} -o json"), &lose(&scene))
         .exits(5);
     for pod in &scene.pods {
         assert!(run.err.contains(pod.name()), "{}", run.transcript());
+        assert!(!pod.has_eth0());
     }
     run.errors(&scene.nic_is_missing(&[]));
     scene.assert_runs(KUBELET);
     scene.assert_nothing_left();
     let record = scene.record();
     assert_eq!(record["exit"], 5);
-    assert!(
-        of_pods(&record, "state")
-            .iter()
-            .all(|state| state != "restored" && state != "in-sync"),
-        "{record}"
-    );
+    assert!(!of_pods(&record, "state").iter().any(is_good), "{record}");
     assert_eq!(of_pods(&record, "answered"), [Value::Null, Value::Null]);
+    scene.netfix("wait").exits(5);
+    let id = record["id"].as_str().expect("an id");
+    status(&[
+        "network    0 of 2 pods have theirs: eth0 is missing. Run `netfix restore`",
+        "window     none open",
+        &format!("last       {id}  Pods affected (exit 5)"),
+    ]);
+    let shown = scene.netfix("status -o json").exits(0).json()["status"].clone();
+    assert_eq!(shown["last"]["id"], id);
+    let line = &shown["last"]["window"];
+    assert_eq!(line["exit"], 5, "{line}");
+    assert_eq!(line["verdict"], "pods-affected", "{line}");
+    assert_eq!(shown["network"]["lost"], 2, "{shown}");
     scene.load_driver();
     scene.netfix("restore").exits(0);
     scene.assert_networks();
+    status(&["network    2 of 2 pods have theirs\n", "(exit 5)"]);
 }
 
 #[test]
@@ -84,9 +103,49 @@ fn netfix_waits_for_a_late_nic() {
     }
 }
 
+/// On hold the lock is free, but a second window is refused.
+fn assert_no_second_window(scene: &Scene<'_>) {
+    let (window, files) = (scene.window(), scene.node.state_files());
+    for words in [
+        "upgrade --yes --foreground -- true",
+        "upgrade --yes -- true",
+        "pause",
+    ] {
+        scene
+            .netfix(words)
+            .exits(4)
+            .errors(&[("window-open", "")])
+            .names("window-open", "", &[KUBELET]);
+        assert_eq!(
+            (&scene.window(), &scene.node.state_files()),
+            (&window, &files),
+            "{words}"
+        );
+        scene.assert_held(KUBELET);
+    }
+    // A snapshot in the middle of a loss replaces nothing good.
+    scene.netfix("snapshot").exits(1);
+}
+
+/// The repair, then a restore and a resume, or a resume by force alone.
+fn repair(scene: &Scene<'_>, is_restored: bool) {
+    scene.load_driver();
+    if is_restored {
+        scene.netfix("restore").exits(0);
+        scene.assert_networks();
+        scene.assert_held(KUBELET);
+        scene.netfix("resume").exits(0);
+    } else {
+        scene.netfix("resume").exits(4);
+        scene.assert_held(KUBELET);
+        scene.netfix("resume --force").exits(0);
+    }
+    scene.assert_runs(KUBELET);
+}
+
 #[test]
 fn on_hold_the_window_ends_after_a_repair_a_restore_and_a_resume() {
-    for repair in ["restore", "resume"] {
+    for is_restored in [true, false] {
         let node = Node::new();
         let scene = Scene::new(&node);
         let upgrade = scene.start_upgrade(&format!("{NEVER} --keep-paused -o json"), &lose(&scene));
@@ -99,36 +158,15 @@ fn on_hold_the_window_ends_after_a_repair_a_restore_and_a_resume() {
             (&"hold".into(), &Value::Null),
             "{reported}"
         );
-        scene.load_driver();
-        if repair == "restore" {
-            scene.netfix("restore").exits(0);
-            scene.assert_networks();
-            scene.assert_held(KUBELET);
+        if is_restored {
+            assert_no_second_window(&scene);
         }
-        if repair == "resume" {
-            scene.netfix("resume").exits(4);
-            scene.assert_held(KUBELET);
-            scene.netfix("resume --force").exits(0);
-        } else {
-            scene.netfix("resume").exits(0);
-        }
-        scene.assert_runs(KUBELET);
+        repair(&scene, is_restored);
         upgrade.finish().exits(0).errors(&[]);
         let followed = follow.finish().exits(0);
-        assert_eq!(
-            followed
-                .out
-                .matches("kubelet stays paused for a repair")
-                .count(),
-            1,
-            "{}",
-            followed.transcript()
-        );
-        assert!(
-            followed.out.contains("no pod was rebuilt (2 of 2 checked)"),
-            "{}",
-            followed.transcript()
-        );
+        let holds = followed.out.matches("kubelet stays paused for a repair");
+        assert_eq!(holds.count(), 1, "{}", followed.transcript());
+        followed.stdout_has(&["no pod was rebuilt (2 of 2 checked)"]);
         scene.assert_whole();
         let record = scene.record();
         assert_eq!(
@@ -136,13 +174,7 @@ fn on_hold_the_window_ends_after_a_repair_a_restore_and_a_resume() {
             (&0.into(), &"upgrade".into())
         );
         assert!(record["hold"]["resumed"].is_u64(), "{record}");
-        let states = of_pods(&record, "state");
-        assert!(
-            states
-                .iter()
-                .all(|state| state == "restored" || state == "in-sync"),
-            "{record}"
-        );
+        assert!(of_pods(&record, "state").iter().all(is_good), "{record}");
         assert!(
             of_pods(&record, "answered").iter().all(Value::is_u64),
             "{record}"
@@ -177,15 +209,11 @@ fn on_hold_a_repair_without_a_resume_is_seen_after_an_interrupt() {
     scene.load_driver();
     scene.netfix("restore").exits(0);
     upgrade.signal(Signal::SIGTERM);
+    upgrade.wait_for("SIGTERM: netfix stops waiting for the repair (--keep-paused)");
     upgrade.finish().exits(1).errors(&[("interrupted", "")]);
     scene.assert_whole();
     let states = of_pods(&scene.record(), "state");
-    assert!(
-        states
-            .iter()
-            .all(|state| state == "restored" || state == "in-sync"),
-        "{states:?}"
-    );
+    assert!(states.iter().all(is_good), "{states:?}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::common::runtimes::{ContainerOfPod, FakeCri, Sandbox, Script};
 use crate::common::systemd::PACKAGES;
 
 /// The kind of the host's eth0, which is its driver too.
-fn kind(scene: &Scene<'_>) -> String {
+pub(super) fn kind(scene: &Scene<'_>) -> String {
     let text = scene.node.ns.ip("-j -d link show dev eth0");
     let links: Value = serde_json::from_str(&text).expect("JSON of ip(8)");
     let kind = links[0]["linkinfo"]["info_kind"].as_str();
@@ -31,20 +31,15 @@ fn line(scene: &Scene<'_>) -> String {
     line.unwrap_or_else(|| panic!("no NIC:\n{text}")).to_owned()
 }
 
-#[test]
-fn the_record_has_the_driver_of_the_nic_under_the_pods_before_and_after() {
-    let node = Node::new();
-    let scene = Scene::new(&node);
-    let driver = kind(&scene);
-    scene.upgrade("", &scene.reload()).exits(0);
-    scene.assert_whole();
-    let nic = nic(&scene);
-    assert_eq!(kind(&scene), driver);
+/// The record has the driver of the NIC under the pods before and after, and the report that it is the same.
+pub(super) fn assert_same_driver(scene: &Scene<'_>, driver: &str) {
+    let nic = nic(scene);
+    assert_eq!(kind(scene), driver);
     for moment in ["before", "after"] {
         let one = &nic[moment];
         assert_eq!(
             (&one["name"], &one["driver"], &one["carrier"]),
-            (&"eth0".into(), &driver.clone().into(), &true.into()),
+            (&"eth0".into(), &driver.into(), &true.into()),
             "{nic}"
         );
         assert!(one["version"].is_string(), "{nic}");
@@ -54,7 +49,20 @@ fn the_record_has_the_driver_of_the_nic_under_the_pods_before_and_after() {
         );
     }
     assert_eq!(nic["present"], true, "{nic}");
-    assert!(line(&scene).contains("same"), "{}", line(&scene));
+    assert!(line(scene).contains("same"), "{}", line(scene));
+}
+
+/// At the last look the NIC was gone.
+pub(super) fn assert_absent(scene: &Scene<'_>) {
+    let nic = nic(scene);
+    assert_eq!(nic["before"]["driver"], "veth", "{nic}");
+    assert_eq!(
+        (&nic["present"], &nic["after"]),
+        (&false.into(), &Value::Null),
+        "{nic}"
+    );
+    let line = line(scene);
+    assert!(line.contains("absent"), "{line}");
 }
 
 #[test]
@@ -73,31 +81,6 @@ fn another_driver_after_command_is_in_the_record_and_in_the_report() {
     );
     let line = line(&scene);
     assert!(line.contains("veth") && line.contains("bridge"), "{line}");
-}
-
-#[test]
-fn a_nic_that_is_gone_at_the_last_look_is_absent() {
-    let node = Node::new();
-    let scene = Scene::new(&node);
-    // Back after COMMAND, and lost again while the pods are watched.
-    let later = scene.script("later", &format!("sleep 3\n{LOSING}"));
-    let reload = scene.reloading();
-    let command = scene.script(
-        "command",
-        &format!("set -e\n{reload}\nsetsid {later} </dev/null >/dev/null 2>&1 &"),
-    );
-    scene
-        .upgrade("--watch 5s --nic-wait 500ms", &command)
-        .exits(5);
-    let nic = nic(&scene);
-    assert_eq!(nic["before"]["driver"], "veth", "{nic}");
-    assert_eq!(
-        (&nic["present"], &nic["after"]),
-        (&false.into(), &Value::Null),
-        "{nic}"
-    );
-    let line = line(&scene);
-    assert!(line.contains("absent"), "{line}");
 }
 
 /// The only pod on a NIC is deleted before kubelet is paused, and COMMAND takes that NIC.

@@ -153,80 +153,83 @@ fn entry(record: &Value, pod: &CriPod) -> Value {
         .unwrap_or_else(|| panic!("no {} in {record}", pod.transcript()))
 }
 
-#[test]
-fn undisturbed_pods_are_proven_by_the_ids_of_the_runtime() {
-    let real = Real::new(3);
-    real.upgrade("", "true").exits(0).errors(&[]);
-    let record = real.record();
-    for pod in &real.pods {
-        let (Sandbox { id, attempt, .. }, entry) =
-            (real.cri.cri().status(&pod.sandbox.id), entry(&record, pod));
-        assert_eq!(entry["rebuilt"], false, "{entry}");
-        assert_eq!(entry["lives_before"], entry["lives_after"], "{entry}");
-        assert_eq!(
-            (
-                &entry["lives_after"]["sandbox"],
-                &entry["lives_after"]["attempt"]
-            ),
-            (&id.into(), &attempt.into())
-        );
-    }
-    let containers = entry(&record, &real.pods[0])["lives_after"]["containers"].clone();
+/// The pod is proven by the ids that the runtime has.
+fn assert_proven(real: &Real, record: &Value, pod: &CriPod) -> Value {
+    let (Sandbox { id, attempt, .. }, entry) =
+        (real.cri.cri().status(&pod.sandbox.id), entry(record, pod));
+    assert_eq!(entry["rebuilt"], false, "{entry}");
+    assert_eq!(entry["lives_before"], entry["lives_after"], "{entry}");
+    let lives = &entry["lives_after"];
     assert_eq!(
-        (&containers[0]["name"], &containers[0]["id"]),
-        (&"app".into(), &real.container.as_str().into())
+        (&lives["sandbox"], &lives["attempt"]),
+        (&id.into(), &attempt.into())
     );
-    assert_eq!(
-        entry(&record, &real.pods[1])["lives_after"]["containers"],
-        Value::Array(Vec::new())
-    );
+    lives["containers"].clone()
 }
 
 #[test]
-fn real_pods_that_lost_their_network_are_restored_and_proven() {
+fn real_pods_that_lost_their_network_are_restored_and_proven_by_the_ids_of_the_runtime() {
     let real = Real::new(2);
     let upgrade = real.start("", &real.waiting());
     real.wait_for_command();
     real.cri.node.lose_and_reload();
     real.go();
     let run = upgrade.finish().exits(0);
+    let record = real.record();
     assert_eq!(
-        of_pods(&real.record(), "rebuilt"),
+        of_pods(&record, "rebuilt"),
         [false, false],
         "{}",
         run.transcript()
     );
     real.cri.assert_same_as(&real.pods, &real.before);
     real.cri.assert_cni_check(&real.pods);
+    let containers = assert_proven(&real, &record, &real.pods[0]);
+    assert_eq!(
+        (&containers[0]["name"], &containers[0]["id"]),
+        (&"app".into(), &real.container.as_str().into())
+    );
+    let none = assert_proven(&real, &record, &real.pods[1]);
+    assert_eq!(none, Value::Array(Vec::new()));
 }
 
 #[test]
-fn a_rebuilt_pod_is_reported_and_the_others_are_proven() {
+fn a_rebuilt_pod_and_a_container_that_ended_in_its_sandbox_are_reported_and_the_others_proven() {
     let real = Real::new(3);
     let upgrade = real.start("", &real.waiting());
     real.wait_for_command();
     let id = real.pods[1].sandbox.id.clone();
     let successor = real.rebuild(1);
+    let cri = real.cri.cri();
+    cri.stop_container(&real.container);
+    let again = cri.run_container(&real.pods[0].sandbox.id, "app2");
     real.go();
     let run = upgrade.finish().exits(5);
-    let rebuilt = run.coded("pod-rebuilt");
-    assert_eq!(rebuilt.len(), 1, "{}", run.transcript());
-    assert_eq!(
-        (rebuilt[0].pod.as_deref(), rebuilt[0].is_error()),
-        (Some(&id[..12]), true)
-    );
-    let message = &rebuilt[0].message;
+    let only = |code: &str| {
+        let found = run.coded(code);
+        assert_eq!(found.len(), 1, "{code}\n{}", run.transcript());
+        (
+            found[0].pod.clone().expect("a pod"),
+            found[0].message.clone(),
+            found[0].is_error(),
+        )
+    };
+    let (pod, message, is_error) = only("pod-rebuilt");
+    assert_eq!((pod.as_str(), is_error), (&id[..12], true));
     assert!(
         message.contains(&id[..12]) && message.contains(&successor[..12]),
         "{message}"
     );
+    let (_, message, _) = only("pod-restarted");
+    assert!(
+        message.contains("app") && message.contains(&real.container[..12]),
+        "{message}"
+    );
+    assert!(!message.contains(&again[..12]), "{message}");
     let record = real.record();
     for pod in &real.pods {
-        assert_eq!(
-            entry(&record, pod)["rebuilt"],
-            pod.sandbox.id == id,
-            "{record}"
-        );
+        let is_rebuilt = pod.sandbox.id == id;
+        assert_eq!(entry(&record, pod)["rebuilt"], is_rebuilt, "{record}");
     }
     assert_eq!(
         entry(&record, &real.pods[1])["lives_after"]["sandbox"],
@@ -235,30 +238,7 @@ fn a_rebuilt_pod_is_reported_and_the_others_are_proven() {
 }
 
 #[test]
-fn a_container_that_ended_in_its_sandbox_is_reported() {
-    let real = Real::new(2);
-    let upgrade = real.start("", &real.waiting());
-    real.wait_for_command();
-    real.cri.cri().stop_container(&real.container);
-    let again = real
-        .cri
-        .cri()
-        .run_container(&real.pods[0].sandbox.id, "app2");
-    real.go();
-    let run = upgrade.finish().exits(5);
-    assert!(run.coded("pod-rebuilt").is_empty(), "{}", run.transcript());
-    let ended = run.coded("pod-restarted");
-    assert_eq!(ended.len(), 1, "{}", run.transcript());
-    let message = &ended[0].message;
-    assert!(
-        message.contains("app") && message.contains(&real.container[..12]),
-        "{message}"
-    );
-    assert!(!message.contains(&again[..12]), "{message}");
-}
-
-#[test]
-fn a_runtime_that_dies_while_pods_are_watched_proves_nothing() {
+fn a_runtime_that_dies_while_pods_are_watched_proves_nothing_and_refuses_the_next_window() {
     let mut real = Real::new(2);
     let upgrade = real.start("--watch 60s", "true");
     real.wait_for_rebuild_check();
@@ -295,6 +275,17 @@ fn a_runtime_that_dies_while_pods_are_watched_proves_nothing() {
         "{}",
         reported.transcript()
     );
+    let ran = real.cri.node.temp().join("ran");
+    let touch = format!("touch {}", ran.display());
+    let run = real.upgrade("", &touch).exits(4);
+    let refusals = run.coded("runtime-unreachable").len();
+    assert_eq!(refusals, 1, "{}", run.transcript());
+    assert!(!ran.exists(), "COMMAND was run");
+    real.upgrade("--force", &touch).exits(4);
+    assert!(
+        !ran.exists(),
+        "--force does not skip a runtime that cannot be queried"
+    );
 }
 
 #[test]
@@ -307,29 +298,6 @@ fn a_runtime_that_returns_while_pods_are_watched_is_queried() {
     real.cri.start();
     upgrade.finish().exits(0);
     assert_eq!(of_pods(&real.record(), "rebuilt"), [false, false]);
-}
-
-#[test]
-fn a_window_is_refused_if_the_runtime_cannot_be_queried() {
-    let mut real = Real::new(1);
-    real.cri.kill();
-    let ran = real.cri.node.temp().join("ran");
-    let run = real
-        .upgrade("", &format!("touch {}", ran.display()))
-        .exits(4);
-    assert_eq!(
-        run.coded("runtime-unreachable").len(),
-        1,
-        "{}",
-        run.transcript()
-    );
-    assert!(!ran.exists(), "COMMAND was run");
-    real.upgrade("--force", &format!("touch {}", ran.display()))
-        .exits(4);
-    assert!(
-        !ran.exists(),
-        "--force does not skip a runtime that cannot be queried"
-    );
 }
 
 #[test]

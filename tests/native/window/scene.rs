@@ -393,7 +393,6 @@ impl<'n> Scene<'n> {
         self.assert_nothing_left();
     }
 
-    /// Nothing was ever changed: no network, no window, and kubelet was never stopped.
     /// The errors of a window after which the NIC is missing: these of the host, and those of each pod.
     pub fn nic_is_missing<'s>(&'s self, others: &[&'s str]) -> Vec<(&'s str, &'s str)> {
         let both = |of: &'s str| ["parent-missing", "gateway-unreachable"].map(|code| (code, of));
@@ -403,6 +402,7 @@ impl<'n> Scene<'n> {
         all.chain(pods.flat_map(both)).collect()
     }
 
+    /// Nothing was ever changed: no network, no window, and kubelet was never stopped.
     pub fn assert_untouched(&self, kubelet: &Untouched) {
         assert_eq!(*kubelet, self.touchable(), "kubelet was touched");
         assert_eq!(self.records(), [(); 0].map(|()| Value::Null));
