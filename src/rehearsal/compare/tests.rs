@@ -118,3 +118,17 @@ fn values_are_numbers_texts_and_addresses() {
     ];
     assert_eq!(shown, ["7", "cubic", "02:00:00:00:00:01", "010203"]);
 }
+
+#[test]
+fn packet_steering_that_does_not_come_back_is_found() {
+    let twin = Link::plain(name("eth0"), LinkKind::other("veth"));
+    let key = "queues/rx-0/rps_cpus".to_owned().try_into().unwrap();
+    let value = "2".to_owned().try_into().unwrap();
+    let real = Link {
+        sysfs: [(key, value)].into(),
+        ..twin.clone()
+    };
+    let differing = parts(&real, &twin, false).into_iter();
+    let differing: Vec<_> = differing.filter(|(_, is_same)| !is_same).collect();
+    assert_eq!(differing, [("packet steering and NAPI settings", false)]);
+}

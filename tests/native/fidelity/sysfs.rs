@@ -40,6 +40,7 @@ fn packet_steering_and_napi_settings_come_back() {
     let node = Node::new();
     let (pod, before) = pod_with_settings(&node);
     node.snapshot();
+    node.assert_rehearsed(1);
     node.lose_and_reload();
     node.restore();
     assert_eq!(in_folder(&pod, FILES), before);
