@@ -235,7 +235,8 @@ fn has_forwarding(real: &Link, twin: &Link) -> bool {
         && twin.fdb.iter().all(is_there)
 }
 
-/// The parts of a link that are in no message of links, and whether they are equal.
+/// The parts of a link that are in no message of links, and whether they are equal. The tables of `model/fidelity` name them
+/// ([`TwinComparison::Part`](crate::model::fidelity::TwinComparison::Part)).
 fn parts(real: &Link, twin: &Link, listens: bool) -> [(&'static str, bool); 9] {
     let of_neighbours = |settings: &Settings| -> Settings {
         let settings = settings.iter().copied();

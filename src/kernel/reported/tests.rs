@@ -1,4 +1,6 @@
-//! What is compared: the objects that the other readers have too.
+//! What is compared: the objects that the other readers have too, and the attributes of which the tables say so (`rows`).
+
+mod rows;
 
 use std::fs;
 use std::path::Path;
