@@ -5,6 +5,7 @@
 
 pub mod ability;
 pub mod address;
+mod admission;
 pub(crate) mod attached;
 mod bridging;
 mod codec;

@@ -235,8 +235,9 @@ fn has_forwarding(real: &Link, twin: &Link) -> bool {
         && twin.fdb.iter().all(is_there)
 }
 
-/// The parts of a link that are in no message of links, and whether they are equal.
-fn parts(real: &Link, twin: &Link, listens: bool) -> [(&'static str, bool); 8] {
+/// The parts of a link that are in no message of links, and whether they are equal. The tables of `model/fidelity` name them
+/// ([`TwinComparison::Part`](crate::model::fidelity::TwinComparison::Part)).
+fn parts(real: &Link, twin: &Link, listens: bool) -> [(&'static str, bool); 9] {
     let of_neighbours = |settings: &Settings| -> Settings {
         let settings = settings.iter().copied();
         let is_kept = |key: &SysctlKey| !(listens && ADVERTISED_NEIGH.contains(key));
@@ -248,6 +249,10 @@ fn parts(real: &Link, twin: &Link, listens: bool) -> [(&'static str, bool); 8] {
         ("VLANs", real.vlans == twin.vlans),
         ("multicast database", real.mdb == twin.mdb),
         ("link-layer groups", real.groups == twin.groups),
+        (
+            "packet steering and NAPI settings",
+            real.sysfs == twin.sysfs,
+        ),
         (
             "IPv4 neighbour settings",
             real.sysctls.neigh4 == twin.sysctls.neigh4,

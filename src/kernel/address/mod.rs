@@ -16,15 +16,15 @@ use netlink_packet_route::address::{
 };
 
 use crate::clock;
-use crate::kernel::Request;
 use crate::kernel::codec::text;
+use crate::kernel::{Request, admission};
 use crate::model::net::address::REQUESTED_FLAGS;
 use crate::model::{Address, Bytes, IfName};
 
 /// `INFINITY_LIFE_TIME`: valid forever.
 const FOREVER: u32 = u32::MAX;
 
-/// Reads one address of a dump; `None` for families other than IP. Its `Maker` is to be found out.
+/// Reads one address of a dump; `None` for one that is not read ([`admission::address`]). Its `Maker` is to be found out.
 pub(crate) fn parse(message: &AddressMessage, dev: &IfName) -> Option<Address> {
     const UNSET: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
     let mut address = Address::plain(dev.clone(), UNSET, message.header.prefix_len);
@@ -41,10 +41,8 @@ pub(crate) fn parse(message: &AddressMessage, dev: &IfName) -> Option<Address> {
             }
         }
     }
-    // IPv6 sends IFA_LOCAL only with a peer; IPv4 always sends both, which differ only with a peer.
-    if address.local == UNSET {
-        address.local = address.peer?;
-    }
+    let (family, local) = (message.header.family, Some(address.local));
+    address.local = admission::address(family, local, address.peer)?;
     address.peer = address.peer.filter(|ip| *ip != address.local);
     address.label = address
         .label

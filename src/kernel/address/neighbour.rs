@@ -3,38 +3,20 @@
 use std::net::IpAddr;
 
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, Nla};
+use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::neighbour::{
     NeighbourAttribute, NeighbourFlags, NeighbourMessage, NeighbourState,
 };
-use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
-use crate::kernel::Request;
 use crate::kernel::codec::text;
-use crate::model::fidelity::form::{IP, MAC, ValueForm};
+use crate::kernel::{Request, admission};
 use crate::model::{IfName, Mac, Neighbour};
 
 /// `NDA_DST` and `NDA_LLADDR` (`linux/neighbour.h`).
 const DST: u16 = 1;
 const LLADDR: u16 = 2;
-/// `NUD_NOARP` and `NUD_PERMANENT` (`linux/neighbour.h`).
-const NOARP: u16 = 0x40;
-const PERMANENT: u16 = 0x80;
 
-/// Whether an administrator or a program added an entry: permanent ones, those that are `marked` as proxy or managed, and those
-/// without ARP, but for the kernel's own, which have the MAC of their link or of a group.
-pub(in crate::kernel) fn is_added(
-    state: u16,
-    is_marked: bool,
-    dst: IpAddr,
-    lladdr: Option<Mac>,
-    mac: Option<Mac>,
-) -> bool {
-    let is_of_another = lladdr.is_some_and(|lladdr| !lladdr.is_group() && Some(lladdr) != mac);
-    let noarp = state == NOARP && !dst.is_multicast() && is_of_another;
-    is_marked || noarp || state == PERMANENT
-}
-
-/// Reads one entry of a dump; `None` unless [`is_added`].
+/// Reads one entry of a dump; `None` for one that was not added ([`admission::is_neighbour`]).
 pub(crate) fn parse(
     message: &NeighbourMessage,
     dev: &IfName,
@@ -60,7 +42,7 @@ pub(crate) fn parse(
         ..
     } = neighbour;
     let is_marked = proxy || managed;
-    if !is_added(state.into(), is_marked, dst, lladdr, mac) {
+    if !admission::is_neighbour(state.into(), is_marked, dst, lladdr, mac) {
         return None;
     }
     neighbour.noarp &= !is_marked;
@@ -70,19 +52,18 @@ pub(crate) fn parse(
 }
 
 /// The value of an attribute in a message about any entry.
-fn value<T>(message: &NeighbourMessage, number: u16, form: &ValueForm<T>) -> Option<T> {
+fn value(message: &NeighbourMessage, number: u16) -> Option<Vec<u8>> {
     let mut all = message.attributes.iter();
     let attribute = all.find(|attribute| attribute.kind() == number)?;
-    (form.read)(&text::stored(attribute).value)
+    Some(text::stored(attribute).value)
 }
 
 pub(crate) fn destination(message: &NeighbourMessage) -> Option<IpAddr> {
-    // Of a forwarding entry, it has another family than the message.
-    value(message, DST, &IP).filter(|ip| AddressFamily::from(*ip) == message.header.family)
+    admission::ip(message.header.family, &value(message, DST)?)
 }
 
 pub(crate) fn lladdr(message: &NeighbourMessage) -> Option<Mac> {
-    value(message, LLADDR, &MAC)
+    Mac::from_slice(&value(message, LLADDR)?)
 }
 
 /// A message about the entry of this neighbour.

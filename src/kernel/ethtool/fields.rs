@@ -1,5 +1,6 @@
 //! The messages of which each sets one group, and the structures that older kernels have instead: their numbers in
-//! `linux/ethtool_netlink.h` and `linux/ethtool.h`.
+//! `linux/ethtool_netlink.h` and `linux/ethtool.h`. The row of each group in [`NIC`](crate::model::fidelity::NIC) says why a rehearsal
+//! compares none of its fields.
 
 use crate::model::net::link::nic::NicGroup;
 
@@ -200,3 +201,35 @@ const COALESCE: [Field; 27] = [
     number("tx-aggr-max-frames", 27, 0),
     number("tx-aggr-time-usecs", 28, 0),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::fidelity::NIC;
+
+    /// What the table of settings calls a group.
+    fn row_of(group: NicGroup) -> &'static str {
+        match group {
+            NicGroup::Private => "ethtool --set-priv-flags",
+            NicGroup::Channels => "ethtool -L",
+            NicGroup::Rings => "ethtool -G",
+            NicGroup::Coalesce => "ethtool -C",
+            NicGroup::Pause => "ethtool -A",
+            NicGroup::Fec => "ethtool --set-fec",
+            NicGroup::Eee => "ethtool --set-eee",
+            NicGroup::Wol => "ethtool -s wol",
+            NicGroup::Msglvl => "ethtool -s msglvl",
+            other => panic!("{other:?} has no row"),
+        }
+    }
+
+    #[test]
+    fn a_row_says_of_the_fields_of_each_message_whether_a_rehearsal_compares_them() {
+        for message in &MESSAGES {
+            let name = row_of(message.group);
+            let row = NIC.rows.iter().find(|row| row.name == name);
+            let comparison = row.and_then(|row| NIC.comparison(row));
+            assert!(comparison.is_some(), "{name}");
+        }
+    }
+}

@@ -6,7 +6,7 @@ use netlink_packet_core::{NLA_HEADER_SIZE, NlasIterator};
 
 use crate::kernel::dump::Names;
 use crate::model::IfName;
-use crate::model::fidelity::{AttributeTable, Treatment};
+use crate::model::fidelity::{AttributeTable, TwinComparison};
 
 /// Number and value of each attribute; those behind a damaged one are left out.
 pub(super) fn each(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
@@ -29,11 +29,13 @@ pub(super) fn index(value: &[u8]) -> u32 {
     value.try_into().map_or(0, u32::from_ne_bytes)
 }
 
-/// The name of an attribute that can be set; `None` for one that is a state, or told or left for a reason.
+/// The name of an attribute whose bytes a rehearsal compares; `None` for another one.
 pub(super) fn name(table: &AttributeTable, number: u16) -> Option<String> {
-    match table.fate(number) {
-        Some(Treatment::State | Treatment::Used | Treatment::Named | Treatment::NotRead(_)) => None,
-        Some(Treatment::Restored | Treatment::SentBack) => table.name(number).map(str::to_owned),
+    match table.row(number) {
+        Some(row) => {
+            let is_compared = table.comparison(row) == Some(TwinComparison::Reported);
+            is_compared.then(|| row.name.to_owned())
+        }
         None => Some(format!("attribute {number} ({})", table.title)),
     }
 }

@@ -82,3 +82,6 @@ fn dumped(socket: &mut Socket, request: impl Into<Message>) -> Result<Vec<(u16, 
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,10 +2,11 @@
 
 use super::attributes::{Collected, index, value};
 use super::{Macs, link, route};
-use crate::kernel::address::neighbour::is_added;
+use crate::kernel::admission;
 use crate::kernel::codec::message::RTM_NEWNEXTHOP;
 use crate::kernel::dump::Names;
 use crate::model::Mac;
+use crate::model::fidelity::form::IP;
 use crate::model::fidelity::{ADDRESS, NEIGHBOUR};
 use crate::model::raw_object::{RawKind, RawObject};
 
@@ -55,8 +56,8 @@ fn address(body: &[u8], names: &Names) -> Option<RawObject> {
         address.add_field("IFA_FLAGS", u32::from(flags) & !STATES);
     }
     address.table(&ADDRESS, names, attributes, special);
-    let local = value(attributes, IFA_LOCAL).or_else(|| value(attributes, IFA_ADDRESS))?;
-    let local = route::address(family, local)?;
+    let ip = |number| value(attributes, number).and_then(IP.read);
+    let local = admission::address(family.into(), ip(IFA_LOCAL), ip(IFA_ADDRESS))?;
     Some(RawObject {
         what: RawKind::Address,
         name: format!("address {local}/{length} dev {dev}"),
@@ -82,7 +83,7 @@ fn special(address: &mut Collected, _: &Names, name: &str, number: u16, value: &
     true
 }
 
-/// An entry that was added, not one that the kernel or a program learned (`NTF_EXT_LEARNED`), such as the probe of a gateway.
+/// An entry that was added ([`admission::is_neighbour`]).
 fn neighbour(body: &[u8], names: &Names, macs: &Macs) -> Option<RawObject> {
     let family = *body.first()?;
     let number = index(body.get(4..8)?);
@@ -90,12 +91,12 @@ fn neighbour(body: &[u8], names: &Names, macs: &Macs) -> Option<RawObject> {
     let flags = *body.get(10)?;
     let dev = names.get(&number)?;
     let attributes = body.get(NEIGHBOUR_HEADER..)?;
-    let to = value(attributes, NDA_DST).and_then(|value| route::address(family, value))?;
+    let to = admission::ip(family.into(), value(attributes, NDA_DST)?)?;
     let is_proxy = flags & PROXY != 0;
     let is_managed = value(attributes, NDA_FLAGS_EXT).map_or(0, index) & MANAGED != 0;
     let lladdr = value(attributes, NDA_LLADDR).and_then(Mac::from_slice);
     let own = macs.get(&number).copied();
-    if !is_added(state, is_proxy || is_managed, to, lladdr, own) {
+    if !admission::is_neighbour(state, is_proxy || is_managed, to, lladdr, own) {
         return None;
     }
     let mut neighbour = Collected::default();

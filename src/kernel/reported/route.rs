@@ -1,9 +1,9 @@
 //! Routes and nexthop objects.
 
 use std::collections::{BTreeSet, HashMap};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::attributes::{Collected, index, value};
+use crate::kernel::admission;
 use crate::kernel::dump::Names;
 use crate::model::IfName;
 use crate::model::fidelity::{HOP, METRIC, NEXTHOP, RESILIENT, ROUTE};
@@ -29,8 +29,6 @@ const RES_GROUP: u16 = 12;
 const HOP_FLAGS: u32 = 0x4 | 0x2;
 /// `AF_INET6` (`linux/socket.h`).
 const INET6: u8 = 10;
-/// `RTM_F_CLONED`: a route that the kernel keeps for packets to one address.
-const CLONED: u32 = 0x200;
 
 /// A route.
 pub(super) fn read(body: &[u8], names: &Names) -> Option<RawObject> {
@@ -48,7 +46,7 @@ pub(super) fn read(body: &[u8], names: &Names) -> Option<RawObject> {
         return None;
     };
     let flags = index(body.get(8..ROUTE_HEADER)?);
-    if flags & CLONED != 0 {
+    if !admission::is_route(family.into(), flags) {
         return None;
     }
     let attributes = &body[ROUTE_HEADER..];
@@ -64,7 +62,7 @@ pub(super) fn read(body: &[u8], names: &Names) -> Option<RawObject> {
     route.add_field("rtm_flags", flags & HOP_FLAGS);
     route.table(&ROUTE, names, attributes, special);
     let table = value(attributes, TABLE).map_or(table.into(), index);
-    let prefix = value(attributes, DST).and_then(|value| address(family, value));
+    let prefix = value(attributes, DST).and_then(|value| admission::ip(family.into(), value));
     let to = match prefix {
         Some(to) => format!("{to}/{length}"),
         None => "default".to_owned(),
@@ -80,7 +78,7 @@ pub(super) fn read(body: &[u8], names: &Names) -> Option<RawObject> {
         what: RawKind::Route,
         name: format!("route{ipv6} {to}{tos} table {table} metric {metric}"),
         devs: route.devs,
-        source: value(attributes, PREFSRC).and_then(|value| address(family, value)),
+        source: value(attributes, PREFSRC).and_then(|value| admission::ip(family.into(), value)),
         route: Some(RawRoute {
             to: prefix,
             table,
@@ -90,16 +88,6 @@ pub(super) fn read(body: &[u8], names: &Names) -> Option<RawObject> {
         }),
         attributes: route.attributes,
     })
-}
-
-/// An IP address.
-pub(super) fn address(family: u8, value: &[u8]) -> Option<IpAddr> {
-    if family == INET6 {
-        let octets: [u8; 16] = value.try_into().ok()?;
-        return Some(Ipv6Addr::from(octets).into());
-    }
-    let octets: [u8; 4] = value.try_into().ok()?;
-    Some(Ipv4Addr::from(octets).into())
 }
 
 fn special(route: &mut Collected, names: &Names, name: &str, number: u16, value: &[u8]) -> bool {

@@ -11,6 +11,7 @@ use netlink_packet_route::route::{
 };
 
 use super::Family;
+use crate::kernel::admission;
 use crate::kernel::codec::text;
 use crate::model::fidelity::ROUTE;
 use crate::model::fidelity::form::U32;
@@ -20,19 +21,19 @@ use crate::model::{IfName, Route};
 
 /// Reads one route of a dump.
 ///
-/// `None` for cached routes and families other than IP; an error for a route that the model cannot hold (an
+/// `None` for one that is not read ([`admission::is_route`]); an error for a route that the model cannot hold (an
 /// encapsulation that refers to another object).
 pub(in crate::kernel) fn parse(
     message: &RouteMessage,
     name: impl Fn(u32) -> Option<IfName>,
 ) -> Result<Option<Route>, String> {
-    if message.header.flags.contains(RouteFlags::Cloned) {
+    let family = message.header.address_family;
+    if !admission::is_route(family, message.header.flags.bits()) {
         return Ok(None);
     }
-    let route = match message.header.address_family {
+    let route = match family {
         AddressFamily::Inet => parse_family(message, &name).map(Route::V4),
-        AddressFamily::Inet6 => parse_family(message, &name).map(Route::V6),
-        _ => return Ok(None),
+        _ => parse_family(message, &name).map(Route::V6),
     };
     route
         .map(Some)

@@ -1,7 +1,7 @@
 //! The options of qdiscs and classes: from what the kernel reports to what is stored, and to what it takes.
 //!
 //! Both are the same bytes, but for statistics, and for what the kernel reports in another form than it takes it
-//! (`net/sched/sch_*.c`).
+//! (`net/sched/sch_*.c`). A rehearsal compares all options that are stored ([`TRAFFIC`](crate::model::fidelity::TRAFFIC)).
 
 use crate::kernel::codec::nested::{Nested, clear, set_word, word};
 

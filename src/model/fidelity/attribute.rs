@@ -17,6 +17,17 @@ pub enum Treatment {
     NotRead(&'static str),
 }
 
+/// How a rehearsal compares what a restore brings back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TwinComparison {
+    /// By the bytes that the kernel reports (`kernel/reported/`).
+    Reported,
+    /// As netfix reads it, with this part of a link (`rehearsal/compare.rs`).
+    Part(&'static str),
+    /// Not at all, for this reason.
+    Never(&'static str),
+}
+
 /// An attribute.
 #[derive(Debug, Clone, Copy)]
 pub struct Attribute {
@@ -30,6 +41,8 @@ pub struct Attribute {
     pub tests: &'static str,
     /// The first kernel that has it, where that is newer than 4.15.
     pub since: &'static str,
+    /// How a rehearsal compares it, where that is not as its table says.
+    twin: Option<TwinComparison>,
 }
 
 pub(in crate::model) const fn row(
@@ -44,12 +57,20 @@ pub(in crate::model) const fn row(
         fate,
         tests,
         since: "",
+        twin: None,
     }
 }
 
 impl Attribute {
     pub(in crate::model) const fn since(self, since: &'static str) -> Self {
         Self { since, ..self }
+    }
+
+    pub(in crate::model) const fn in_twin(self, comparison: TwinComparison) -> Self {
+        Self {
+            twin: Some(comparison),
+            ..self
+        }
     }
 }
 
@@ -60,6 +81,8 @@ pub struct AttributeTable {
     pub title: &'static str,
     /// The header that defines them.
     pub source: &'static str,
+    /// How a rehearsal compares those that a restore brings back.
+    pub twin: TwinComparison,
     /// The attributes.
     pub rows: &'static [Attribute],
 }
@@ -71,13 +94,20 @@ impl AttributeTable {
         self.row(number).map(|row| row.fate)
     }
 
+    /// An attribute; `None` for one that is not known yet.
+    pub(crate) fn row(&self, number: u16) -> Option<&'static Attribute> {
+        self.rows.iter().find(|row| row.number == number)
+    }
+
     /// The name of an attribute.
     pub(crate) fn name(&self, number: u16) -> Option<&'static str> {
         self.row(number).map(|row| row.name)
     }
 
-    fn row(&self, number: u16) -> Option<&'static Attribute> {
-        self.rows.iter().find(|row| row.number == number)
+    /// How a rehearsal compares an attribute; `None` for one that no restore sets: its treatment is the reason.
+    pub(crate) fn comparison(&self, row: &Attribute) -> Option<TwinComparison> {
+        let is_restored = matches!(row.fate, Treatment::Restored | Treatment::SentBack);
+        is_restored.then(|| row.twin.unwrap_or(self.twin))
     }
 
     /// Whether an attribute is stored as bytes.

@@ -131,6 +131,7 @@ pub(crate) const REALMS: ValueForm<(u16, u16)> = ValueForm {
 };
 
 /// A struct of which some fields are attributes, and the table of all attributes of its kind: those of the fields, then `others`.
+/// Behind the table's source is how a rehearsal compares them.
 /// A field with `?` may have no value, and is then in no file.
 macro_rules! attributes {
     (
@@ -142,7 +143,7 @@ macro_rules! attributes {
             )*
         }
         $(#[$about_table:meta])*
-        pub const $table:ident = $title:literal, $source:literal;
+        pub const $table:ident = $title:literal, $source:literal, $twin:expr;
         others: $($other:expr),* $(,)?
     ) => {
         $(#[$about])*
@@ -158,6 +159,7 @@ macro_rules! attributes {
         pub const $table: $crate::model::fidelity::AttributeTable = $crate::model::fidelity::AttributeTable {
             title: $title,
             source: $source,
+            twin: $twin,
             rows: &[$($($row,)?)* $($other,)*],
         };
 

@@ -1,7 +1,9 @@
 //! Links.
 
 use super::attribute::Treatment::{Named, NotRead, Restored, SentBack, State, Used};
+use super::attribute::TwinComparison::{Never, Reported};
 use super::attribute::{AttributeTable, row};
+use super::nic::OF_DEVICES;
 
 const PORT_PROFILES: &str =
     "a profile of a switch (802.1Qbg): its daemon associates the port again";
@@ -10,6 +12,7 @@ const PORT_PROFILES: &str =
 pub const LINK: AttributeTable = AttributeTable {
     title: "Links",
     source: "`IFLA_*` of `RTM_NEWLINK` (`linux/if_link.h`)",
+    twin: Reported,
     rows: &[
         row(1, "IFLA_ADDRESS", Restored, "links"),
         row(2, "IFLA_BROADCAST", Restored, "fidelity/links"),
@@ -28,7 +31,7 @@ pub const LINK: AttributeTable = AttributeTable {
         row(18, "IFLA_LINKINFO", Restored, "links"),
         row(20, "IFLA_IFALIAS", Restored, "links, bytes"),
         row(21, "IFLA_NUM_VF", State, ""),
-        row(22, "IFLA_VFINFO_LIST", Restored, "sriov"),
+        row(22, "IFLA_VFINFO_LIST", Restored, "sriov").in_twin(Never(OF_DEVICES)),
         row(23, "IFLA_STATS64", State, ""),
         row(24, "IFLA_VF_PORTS", NotRead(PORT_PROFILES), ""),
         row(25, "IFLA_PORT_SELF", NotRead(PORT_PROFILES), ""),
@@ -82,6 +85,7 @@ pub const LINK_INFO: AttributeTable = AttributeTable {
     title: "Kinds of links",
     source: "`IFLA_INFO_*` in `IFLA_LINKINFO`. Links of other kinds than those below survive the loss of a NIC, or are named at \
              the snapshot",
+    twin: Reported,
     rows: &[
         row(
             1,
@@ -105,6 +109,7 @@ pub const LINK_INFO: AttributeTable = AttributeTable {
 pub const MACVLAN: AttributeTable = AttributeTable {
     title: "macvlan and macvtap",
     source: "`IFLA_MACVLAN_*` in `IFLA_INFO_DATA`",
+    twin: Reported,
     rows: &[
         row(1, "IFLA_MACVLAN_MODE", Restored, "links, fidelity/kinds"),
         row(2, "IFLA_MACVLAN_FLAGS", Restored, "links"),
@@ -121,6 +126,7 @@ pub const IPVLAN: AttributeTable = AttributeTable {
     title: "ipvlan and ipvtap",
     source: "`IFLA_IPVLAN_*` in `IFLA_INFO_DATA`. The kernel does not report the namespace of the parent of an ipvtap: one in a \
              pod is named at the snapshot",
+    twin: Reported,
     rows: &[
         row(1, "IFLA_IPVLAN_MODE", Restored, "pod-kinds"),
         row(2, "IFLA_IPVLAN_FLAGS", Restored, "pod-kinds"),
@@ -131,6 +137,7 @@ pub const IPVLAN: AttributeTable = AttributeTable {
 pub const VLAN: AttributeTable = AttributeTable {
     title: "VLAN",
     source: "`IFLA_VLAN_*` in `IFLA_INFO_DATA`",
+    twin: Reported,
     rows: &[
         row(1, "IFLA_VLAN_ID", Restored, "vlan-kinds, pod-kinds"),
         row(2, "IFLA_VLAN_FLAGS", Restored, "vlan-kinds"),
@@ -144,6 +151,7 @@ pub const VLAN: AttributeTable = AttributeTable {
 pub const BOND: AttributeTable = AttributeTable {
     title: "Bonds of the host",
     source: "`IFLA_BOND_*` in `IFLA_INFO_DATA`",
+    twin: Reported,
     rows: &[
         row(1, "IFLA_BOND_MODE", Restored, "bond-gone"),
         row(2, "IFLA_BOND_ACTIVE_SLAVE", State, ""),
@@ -191,6 +199,7 @@ pub const BOND: AttributeTable = AttributeTable {
 pub const BOND_PORT: AttributeTable = AttributeTable {
     title: "Ports of bonds",
     source: "`IFLA_BOND_SLAVE_*` in `IFLA_INFO_SLAVE_DATA`; settings have the words of ip-link(8)",
+    twin: Reported,
     rows: &[
         row(1, "IFLA_BOND_SLAVE_STATE", State, ""),
         row(2, "IFLA_BOND_SLAVE_MII_STATUS", State, ""),
@@ -213,6 +222,7 @@ pub const BRIDGE_PORT: AttributeTable = AttributeTable {
     source: "`IFLA_BRPORT_*` in `IFLA_INFO_SLAVE_DATA`; settings have the words of bridge(8). Its VLANs (`IFLA_BRIDGE_VLAN_INFO`, \
              `bridge vlan`), forwarding entries (`bridge fdb`) and multicast groups (`MDBA_MDB_ENTRY`, `bridge mdb`) are restored \
              with it; VLANs of tunnels (`IFLA_BRIDGE_VLAN_TUNNEL_INFO`) and groups with a list of sources are named at the snapshot",
+    twin: Reported,
     rows: &[
         row(1, "IFLA_BRPORT_STATE", State, ""),
         row(2, "priority", SentBack, "fidelity/ports"),
@@ -263,6 +273,7 @@ pub const BRIDGE_PORT: AttributeTable = AttributeTable {
 pub const INET6: AttributeTable = AttributeTable {
     title: "IPv6 of a link",
     source: "`IFLA_INET6_*` in `IFLA_AF_SPEC`; for IPv4 there is `IFLA_INET_CONF` alone, which is restored (sysctls)",
+    twin: Reported,
     rows: &[
         row(1, "IFLA_INET6_FLAGS", State, ""),
         row(2, "IFLA_INET6_CONF", Restored, "sysctls"),

@@ -15,7 +15,7 @@ pub use crate::model::net::neighbour::NEIGHBOUR;
 pub use crate::model::net::nexthop::NEXTHOP;
 pub use crate::model::net::route::METRIC;
 pub use crate::model::net::rule::RULE;
-pub use attribute::{Attribute, AttributeTable, Treatment};
+pub use attribute::{Attribute, AttributeTable, Treatment, TwinComparison};
 pub use link::{BOND, BOND_PORT, BRIDGE_PORT, INET6, IPVLAN, LINK, LINK_INFO, MACVLAN, VLAN};
 pub use nic::NIC;
 pub use other::{RESILIENT, TRAFFIC};

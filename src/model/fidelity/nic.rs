@@ -1,13 +1,18 @@
 //! What is set on a NIC, and lost with its driver.
 
 use super::attribute::Treatment::{Named, NotRead, Restored};
+use super::attribute::TwinComparison::{Never, Part};
 use super::attribute::{AttributeTable, row};
+
+/// Why a rehearsal does not compare what is set on devices.
+pub(super) const OF_DEVICES: &str = "a twin has stand-ins in the place of devices";
 
 /// By the options of ethtool(8) and the files of sysfs: most have no number that all kernels know.
 pub const NIC: AttributeTable = AttributeTable {
     title: "Settings of a NIC",
     source: "What ethtool(8), ip(8), bridge(8), nft(8) and files set on a device, on the host and in pods. A driver does not report every \
              setting, and does not accept all that it reports",
+    twin: Never(OF_DEVICES),
     rows: &[
         row(1, "ethtool -G", Restored, "nic-settings, nic-refused"),
         row(2, "ethtool -L", Restored, "nic-settings"),
@@ -82,7 +87,9 @@ pub const NIC: AttributeTable = AttributeTable {
             "rps_cpus, gro_flush_timeout, threaded",
             Restored,
             "fidelity/sysfs",
-        ),
+        )
+        // Of links on a device.
+        .in_twin(Part("packet steering and NAPI settings")),
         row(
             24,
             "byte_queue_limits, tx_maxrate",

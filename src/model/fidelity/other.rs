@@ -1,12 +1,14 @@
 //! Resilient groups of nexthops, and traffic control.
 
 use super::attribute::Treatment::{Named, NotRead, Restored, SentBack, State};
+use super::attribute::TwinComparison::{Part, Reported};
 use super::attribute::{AttributeTable, row};
 
 /// `NHA_RES_GROUP_*`.
 pub const RESILIENT: AttributeTable = AttributeTable {
     title: "Resilient groups of nexthops",
     source: "`NHA_RES_GROUP_*` in `NHA_RES_GROUP`",
+    twin: Reported,
     rows: &[
         row(1, "NHA_RES_GROUP_BUCKETS", SentBack, "fidelity/nexthops"),
         row(2, "NHA_RES_GROUP_IDLE_TIMER", SentBack, "fidelity/nexthops"),
@@ -25,6 +27,7 @@ pub const TRAFFIC: AttributeTable = AttributeTable {
     title: "Qdiscs, classes and filters",
     source: "`TCA_*` of `RTM_NEWQDISC`, `RTM_NEWTCLASS` and `RTM_NEWTFILTER`. [checkpoint-format.md](checkpoint-format.md#traffic) has \
              the kinds whose options can be sent back; others are named at the snapshot",
+    twin: Part("qdiscs, classes and filters"),
     rows: &[
         row(1, "TCA_KIND", Restored, "fidelity/qdiscs, qdiscs"),
         row(2, "TCA_OPTIONS", SentBack, "fidelity/qdiscs, qdiscs"),

@@ -1,12 +1,14 @@
 //! Routes.
 
 use super::attribute::Treatment::{NotRead, Restored, SentBack, State, Used};
+use super::attribute::TwinComparison::Reported;
 use super::attribute::{AttributeTable, row};
 
 /// `RTA_*`.
 pub const ROUTE: AttributeTable = AttributeTable {
     title: "Routes",
     source: "`RTA_*` of `RTM_NEWROUTE`. Routes that come with an address or a link are not stored",
+    twin: Reported,
     rows: &[
         row(1, "RTA_DST", Restored, "routes"),
         row(2, "RTA_SRC", Restored, "routes"),
@@ -44,6 +46,7 @@ pub const ROUTE: AttributeTable = AttributeTable {
 pub const HOP: AttributeTable = AttributeTable {
     title: "Hops of multipath routes",
     source: "`RTA_*` behind `struct rtnexthop` in `RTA_MULTIPATH`",
+    twin: Reported,
     rows: &[
         row(5, "RTA_GATEWAY", Restored, "routes"),
         row(11, "RTA_FLOW", SentBack, "fidelity/routes"),

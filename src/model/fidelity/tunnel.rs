@@ -1,6 +1,7 @@
 //! Kinds of links that name their lower device in their data.
 
 use super::attribute::Treatment::{Named, Restored, SentBack, State};
+use super::attribute::TwinComparison::{Never, Reported};
 use super::attribute::{AttributeTable, row};
 
 const TEST: &str = "fidelity/tunnels";
@@ -10,6 +11,7 @@ pub const VXLAN: AttributeTable = AttributeTable {
     title: "VXLAN on a device",
     source: "`IFLA_VXLAN_*` in `IFLA_INFO_DATA`. The kernel deletes a vxlan with its lower device; one without a lower device \
              survives. Its forwarding entries are restored, but not its multicast database",
+    twin: Reported,
     rows: &[
         row(1, "IFLA_VXLAN_ID", SentBack, TEST),
         row(2, "IFLA_VXLAN_GROUP", SentBack, TEST),
@@ -54,6 +56,7 @@ pub const TUNNEL: AttributeTable = AttributeTable {
     source: "`IFLA_GRE_LINK`, `IFLA_IPTUN_LINK` and `IFLA_VTI_LINK` in `IFLA_INFO_DATA` of gre, gretap, erspan, ip6gre, ip6gretap, \
              ip6erspan, ipip, sit, ip6tnl, vti and vti6. Such a tunnel stays without its lower device, with all else that it has, \
              and gets the new one. An xfrm cannot have another one: it is named at the snapshot, as macsec and hsr are",
+    twin: Never("a twin cannot have such a link on a stand-in"),
     rows: &[
         row(1, "IFLA_*_LINK", Restored, "tunnels"),
         row(2, "all others", State, ""),

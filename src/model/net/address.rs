@@ -7,6 +7,7 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use crate::model::fidelity::attribute::Treatment::{Restored, State};
+use crate::model::fidelity::attribute::TwinComparison::Reported;
 use crate::model::fidelity::attribute::row;
 use crate::model::fidelity::form::{IP, IPV4, TEXT, U8, U32, attributes};
 use crate::model::net::link::sysctl::GenMode;
@@ -96,7 +97,7 @@ attributes! {
     }
 
     /// `IFA_*`.
-    pub const ADDRESS = "Addresses", "`IFA_*` of `RTM_NEWADDR` (`linux/if_addr.h`)";
+    pub const ADDRESS = "Addresses", "`IFA_*` of `RTM_NEWADDR` (`linux/if_addr.h`)", Reported;
     others:
         row(5, "IFA_ANYCAST", State, ""),
         // The lifetimes.

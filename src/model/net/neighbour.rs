@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use crate::model::fidelity::attribute::Treatment::{Restored, State, Used};
+use crate::model::fidelity::attribute::TwinComparison::Reported;
 use crate::model::fidelity::attribute::row;
 use crate::model::fidelity::form::{IP, MAC, U8, U32, ValueForm, attributes};
 use crate::model::{IfName, Mac, is_false};
@@ -48,7 +49,7 @@ attributes! {
 
     /// `NDA_*`.
     pub const NEIGHBOUR = "Neighbours",
-        "`NDA_*` of `RTM_NEWNEIGH` (`linux/neighbour.h`). Entries that the kernel learnt are not stored";
+        "`NDA_*` of `RTM_NEWNEIGH` (`linux/neighbour.h`). Entries that the kernel learnt are not stored", Reported;
     others:
         row(3, "NDA_CACHEINFO", State, ""),
         row(4, "NDA_PROBES", State, ""),

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::IfName;
 use crate::model::fidelity::attribute::Treatment::{NotRead, Restored, SentBack, State};
+use crate::model::fidelity::attribute::TwinComparison::Reported;
 use crate::model::fidelity::attribute::row;
 use crate::model::fidelity::form::{IP, U32, ValueForm, attributes};
 use crate::model::net::limits;
@@ -51,7 +52,7 @@ attributes! {
     }
 
     /// `NHA_*`.
-    pub const NEXTHOP = "Nexthop objects", "`NHA_*` of `RTM_NEWNEXTHOP` (`linux/nexthop.h`, Linux 5.3)";
+    pub const NEXTHOP = "Nexthop objects", "`NHA_*` of `RTM_NEWNEXTHOP` (`linux/nexthop.h`, Linux 5.3)", Reported;
     others:
         row(3, "NHA_GROUP_TYPE", SentBack, "fidelity/nexthops"),
         row(4, "NHA_BLACKHOLE", SentBack, "fidelity/nexthops"),

@@ -7,6 +7,7 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use crate::model::fidelity::attribute::Treatment::{Restored, SentBack};
+use crate::model::fidelity::attribute::TwinComparison::Never;
 use crate::model::fidelity::attribute::row;
 use crate::model::fidelity::form::{
     BE64, ON, PAIR_OF_U16, PAIR_OF_U32, PREFIX, REALMS, TEXT, U8, U32, U32_BUT_0, attributes,
@@ -75,7 +76,8 @@ attributes! {
 
     /// `FRA_*`.
     pub const RULE = "Rules",
-        "`FRA_*` of `RTM_NEWRULE` (`linux/fib_rules.h`). Attributes that are not listed are stored as bytes and sent back";
+        "`FRA_*` of `RTM_NEWRULE` (`linux/fib_rules.h`). Attributes that are not listed are stored as bytes and sent back",
+        Never("the loss of a NIC takes no rule");
     others:
         row(25, "FRA_DSCP", SentBack, "fidelity/rules").since("6.13"),
         row(26, "FRA_FLOWLABEL", SentBack, "fidelity/rules").since("6.14"),

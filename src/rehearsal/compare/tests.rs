@@ -1,4 +1,5 @@
 use super::*;
+use crate::model::fidelity::{TABLES, TwinComparison};
 use crate::model::{LinkKind, NetState};
 
 fn name(text: &str) -> IfName {
@@ -117,4 +118,36 @@ fn values_are_numbers_texts_and_addresses() {
         shown(&[1, 2, 3]),
     ];
     assert_eq!(shown, ["7", "cubic", "02:00:00:00:00:01", "010203"]);
+}
+
+#[test]
+fn every_part_that_a_table_names_is_compared() {
+    let link = Link::plain(name("eth0"), LinkKind::other("veth"));
+    let compared = parts(&link, &link, false).map(|(part, _)| part);
+    let mut named = BTreeSet::new();
+    for table in TABLES {
+        let comparisons = table.rows.iter().map(|row| table.comparison(row));
+        named.extend(comparisons.filter_map(|comparison| match comparison {
+            Some(TwinComparison::Part(part)) => Some(part),
+            _ => None,
+        }));
+    }
+    assert!(!named.is_empty());
+    for part in named {
+        assert!(compared.contains(&part), "{part}");
+    }
+}
+
+#[test]
+fn packet_steering_that_does_not_come_back_is_found() {
+    let twin = Link::plain(name("eth0"), LinkKind::other("veth"));
+    let key = "queues/rx-0/rps_cpus".to_owned().try_into().unwrap();
+    let value = "2".to_owned().try_into().unwrap();
+    let real = Link {
+        sysfs: [(key, value)].into(),
+        ..twin.clone()
+    };
+    let differing = parts(&real, &twin, false).into_iter();
+    let differing: Vec<_> = differing.filter(|(_, is_same)| !is_same).collect();
+    assert_eq!(differing, [("packet steering and NAPI settings", false)]);
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use crate::model::fidelity::{Attribute, AttributeTable, TABLES, Treatment};
+use crate::model::fidelity::{Attribute, AttributeTable, TABLES, Treatment, TwinComparison};
 use crate::report::docs::listed_part;
 
 const BEGIN: &str = "<!-- attributes -->\n";
@@ -20,9 +20,19 @@ fn words(fate: Treatment) -> &'static str {
     }
 }
 
-fn line(text: &mut String, row: &Attribute) {
-    let reason = match row.fate {
-        Treatment::NotRead(reason) => format!(": {reason}"),
+fn in_rehearsal(comparison: TwinComparison) -> String {
+    match comparison {
+        TwinComparison::Reported => "compared as the kernel reports them".to_owned(),
+        TwinComparison::Part(part) => format!("compared, of each link: {part}"),
+        TwinComparison::Never(reason) => format!("not compared: {reason}"),
+    }
+}
+
+fn line(text: &mut String, table: &AttributeTable, row: &Attribute) {
+    let comparison = table.comparison(row).filter(|own| *own != table.twin);
+    let reason = match (row.fate, comparison) {
+        (Treatment::NotRead(reason), _) => format!(": {reason}"),
+        (_, Some(comparison)) => format!("; in a rehearsal {}", in_rehearsal(comparison)),
         _ => String::new(),
     };
     let Attribute {
@@ -42,9 +52,14 @@ fn listed() -> String {
     let mut text = BEGIN.to_owned();
     for table in TABLES {
         let _ = writeln!(text, "\n### {}\n\n{}\n", table.title, table.source);
+        let _ = writeln!(
+            text,
+            "In a [rehearsal](../rehearsal.md): {}.\n",
+            in_rehearsal(table.twin)
+        );
         text += "| attribute | netfix | since Linux | tests |\n|---|---|---|---|\n";
         for row in in_order(table) {
-            line(&mut text, row);
+            line(&mut text, table, row);
         }
     }
     text + "\n" + END

@@ -40,6 +40,7 @@ fn packet_steering_and_napi_settings_are_repaired_in_place_and_come_back() {
     let node = Node::new();
     let (pod, before) = pod_with_settings(&node);
     node.snapshot();
+    node.assert_rehearsed(1);
     let index = pod.ns.index_of("eth0");
     in_folder(&pod, "echo 0 > queues/rx-1/rps_cpus");
     node.netfix("diff").exits(3);

@@ -41,7 +41,10 @@ impl Before {
             pod,
             named: Named::by(&snapshot),
             snapshot,
-            left: Left::default(),
+            left: Left {
+                has_other_nic: case.wire,
+                ..Left::default()
+            },
         }
     }
 
@@ -87,6 +90,7 @@ pub(super) fn of(case: &Case) -> Ending {
                 scene::arrive(&node, &pod);
             }
             before.pod = Witness::of_pod(&pod, &node);
+            before.named = Named::by(&snapshot);
             before.left.pod = 0;
             forecast.forget_daemons_of_pod();
         }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::model::fidelity::attribute::Treatment::Restored;
+use crate::model::fidelity::attribute::TwinComparison::Reported;
 use crate::model::fidelity::attribute::{AttributeTable, row};
 
 macro_rules! metrics {
@@ -27,6 +28,7 @@ macro_rules! metrics {
         pub const METRIC: AttributeTable = AttributeTable {
             title: "Metrics of routes",
             source: "`RTAX_*` in `RTA_METRICS`",
+            twin: Reported,
             rows: &[
                 $(row($number, $kernel, Restored, "routes"),)+
                 // A text: `congctl`.
