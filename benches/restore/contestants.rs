@@ -123,7 +123,8 @@ pub fn netfix(lab: &Lab, words: &str) -> Command {
         .args(words.split(' '))
         .arg("--state-dir")
         .arg(lab.node.state_dir())
-        .args(["--netns", &lab.node.pods_glob()]);
+        .args(["--netns", &lab.node.pods_glob()])
+        .env("NETFIX_HOST_NETNS", "self");
     command
 }
 

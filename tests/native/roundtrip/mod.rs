@@ -49,7 +49,7 @@ fn report(title: &str, case: Case, why: &str) {
 fn side_by_side(numbers: Range<u64>, work: impl Fn(u64) + Sync) {
     let (next, limit) = (AtomicU64::new(numbers.start), numbers.end);
     std::thread::scope(|scope| {
-        for _ in 0..number("NETFIX_THREADS", 3) {
+        for _ in 0..number("NETFIX_THREADS", 4) {
             scope.spawn(|| {
                 while let at = next.fetch_add(1, Ordering::Relaxed)
                     && at < limit
