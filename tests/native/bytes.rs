@@ -42,7 +42,7 @@ fn every_text_of_a_tenant_and_of_a_nic_of_the_host_comes_back_byte_for_byte() {
     let is_same = *of_host == true && found.iter().all(|one| one.pod.is_some());
     assert!(is_same, "{}", rehearsed.transcript());
     node.lose_and_reload();
-    let plan = node.netfix("plan");
+    let plan = node.netfix("plan -v");
     for (_, shown) in TEXTS {
         shows(&plan, shown);
     }
