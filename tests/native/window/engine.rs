@@ -50,8 +50,8 @@ fn a_detached_window_needs_no_caller_and_the_metrics_follow_it_to_its_verdict() 
     let node = Node::new();
     let scene = Scene::new(&node);
     scene.netfix("snapshot").exits(0);
-    let none = ["netfix_window_open 0", "netfix_kubelet_paused 0"];
-    let before = metrics(&scene, &none);
+    let closed = ["netfix_window_open 0", "netfix_kubelet_paused 0"];
+    let before = metrics(&scene, &closed);
     assert!(!before.contains("netfix_last_window"), "{before}");
     let command = waiting(&scene, "");
     let id = detached(&scene, "", &command);
@@ -69,8 +69,8 @@ fn a_detached_window_needs_no_caller_and_the_metrics_follow_it_to_its_verdict() 
     // It is closed.
     scene.netfix(&format!("wait {id}")).exits(0);
     let well = [
-        none[0],
-        none[1],
+        closed[0],
+        closed[1],
         "netfix_last_window_verdict{verdict=\"well\"} 1",
         "netfix_last_window_exit_code 0",
     ];
