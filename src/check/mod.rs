@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 pub(crate) use self::facts::{CheckState, CheckedPod, NO_CHECKPOINT, Readiness, lost_words};
+pub(crate) use self::node::host_loss;
 pub(crate) use self::pods::drift;
 use crate::inventory::sockets::connections::Translated;
 use crate::inventory::sockets::{self, Suspects};

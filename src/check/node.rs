@@ -89,7 +89,7 @@ fn links_of(matched: &Matched) -> &[Link] {
 }
 
 /// What the host has lost since its state was recorded.
-pub(super) fn host_loss(surveyed: &Surveyed) -> Option<(IfName, LossCause)> {
+pub(crate) fn host_loss(surveyed: &Surveyed) -> Option<(IfName, LossCause)> {
     let recorded = surveyed.node_state.as_ref()?;
     let matched = surveyed.matched.iter();
     let under = matched
