@@ -294,7 +294,7 @@ pub enum Command {
     /// be read is `-` with the reason, and the exit code is 1.
     #[command(after_help = examples::STATUS)]
     Status {
-        /// Print the log of the open window until it is closed; the exit code is the window's
+        /// Print the log of the open window until it is closed or its netfix is gone (5); the exit code is the window's
         #[arg(long)]
         follow: bool,
         /// Which runtimes.
