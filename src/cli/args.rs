@@ -201,8 +201,8 @@ pub struct CheckArgs {
     /// Print one status line with performance data, as monitoring plugins do
     #[arg(long)]
     pub nagios: bool,
-    /// Write Prometheus metrics to this file too; the file is replaced atomically
-    #[arg(long, value_name = "FILE")]
+    /// Write Prometheus metrics of the node to this file too; the file is replaced atomically. Not with selectors
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["pod", "pods", "netns"])]
     pub textfile: Option<PathBuf>,
     /// Repeat at this interval until SIGTERM: for containers, which have no systemd timer
     #[arg(long, value_name = "DURATION", value_parser = interval, conflicts_with_all = ["nagios", "merge"])]

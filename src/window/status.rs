@@ -39,8 +39,8 @@ pub(crate) struct Status {
     pub checkpoints: usize,
     /// Checkpoints that cannot.
     pub damaged: usize,
-    /// Kept generations.
-    pub generations: usize,
+    /// Kept generations; `None` where they cannot be read.
+    pub generations: Option<usize>,
     /// Running pods.
     pub running: usize,
     /// Running pods that have a checkpoint.
@@ -111,7 +111,7 @@ pub(crate) fn run(runtimes: &runtime::RuntimeConfig, context: &Context) -> Resul
         }
     }
     let generations = status.read(StatusPart::Generations, store.generations());
-    status.generations = generations.map_or(0, |generations| generations.len());
+    status.generations = generations.map(|generations| generations.len());
     let mut problems = Vec::new();
     let which = status.network.as_ref();
     let which = which.map(|network| network.which.clone());

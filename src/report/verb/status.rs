@@ -65,7 +65,10 @@ fn stored(status: &StatusView, now: Timestamp) -> Facts {
     let checkpoints = count(status.checkpoints, "checkpoint");
     let generations = match unread(status, StatusPart::Generations) {
         Some(unread) => format!("generations {unread}"),
-        None => format!("{} kept", count(status.generations, "generation")),
+        None => format!(
+            "{} kept",
+            count(status.generations.unwrap_or_default(), "generation")
+        ),
     };
     vec![
         ("snapshot", last),
