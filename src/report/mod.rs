@@ -30,6 +30,7 @@ pub use document::{
     CheckStatus, CheckView, ConfigView, Document, Extra, GenerationView, KeptView, LostView,
     NodeView, PodView, RuntimeView, SettingView, ShowView, StatusView, UnreadView, Verb,
 };
+pub use fleet::age::AgeLimit;
 pub use fleet::page::page as fleet_page;
 pub use fleet::{FleetView, NodeDocument, NodeResult};
 pub(crate) use metrics::{Known, Surroundings, metrics};
