@@ -11,7 +11,7 @@ use crate::model::Window;
 use crate::records::stored::shown;
 use crate::refusal::Refusal;
 use crate::report::{
-    self, CheckStatus, Document, Extra, HoldView, Known, ReportView, Standing, Surroundings,
+    self, CheckStatus, Document, Extra, HoldView, PartRead, ReportView, Standing, Surroundings,
 };
 use crate::store::{self, Store};
 use crate::window::observed::lost_in_time;
@@ -51,10 +51,10 @@ pub(super) fn run(args: &CheckArgs, context: &mut Context) -> Document {
     view.is_selection = args.selectors.is_used();
     if let Some(path) = &args.textfile {
         let open = match &window {
-            Some(status) if status.is_of_other_boot => Known::Nothing,
-            Some(status) => Known::This(HoldView::new(status)),
-            None if unread.is_empty() => Known::Nothing,
-            None => Known::Unknown,
+            Some(status) if status.is_of_other_boot => PartRead::Nothing,
+            Some(status) => PartRead::This(HoldView::new(status)),
+            None if unread.is_empty() => PartRead::Nothing,
+            None => PartRead::Unknown,
         };
         let around = surroundings(open, was_checked, &context.store);
         let metrics = report::metrics(&view, &answer.problems, &around);
@@ -80,7 +80,7 @@ fn is_working(store: &Store) -> bool {
 }
 
 /// Windows and NICs, for the metrics. Without a check, the NICs may be those of another namespace than the host's.
-fn surroundings(open: Known<HoldView>, was_checked: bool, store: &Store) -> Surroundings {
+fn surroundings(open: PartRead<HoldView>, was_checked: bool, store: &Store) -> Surroundings {
     let last = store.last_window().map(|last| {
         last.map(|window| {
             // Monitoring compares times with the clock as it is set now.
@@ -95,7 +95,7 @@ fn surroundings(open: Known<HoldView>, was_checked: bool, store: &Store) -> Surr
         nics: if was_checked {
             nics::read(&BTreeSet::new()).map(Some).into()
         } else {
-            Known::Unknown
+            PartRead::Unknown
         },
         guard: guard
             .map(|guard| (guard.schema > 0).then_some(guard))

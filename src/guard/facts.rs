@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::check::host_loss;
 use crate::guard::sight::{InsideSight, LinkSight, PodSight};
 use crate::model::{
     Hardware, IfName, Indexed, Link, LinkGraph, LinkKind, Loss, NetState, PodInfo, Tie,
@@ -10,7 +9,7 @@ use crate::model::{
 use crate::plan::{HostLinks, PodVerdict};
 use crate::records::matched::Matched;
 use crate::records::survey::Surveyed;
-use crate::situation::Comparison;
+use crate::situation::{Comparison, host_loss};
 
 /// The host's links under pods, by their recorded names.
 pub(super) fn links(surveyed: &Surveyed, compared: &Comparison) -> BTreeMap<IfName, LinkSight> {

@@ -3,8 +3,6 @@
 //! Nothing here can fail, so a half of the metrics never replaces a whole file.
 
 mod last;
-#[cfg(test)]
-mod tests;
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};
@@ -21,18 +19,18 @@ use crate::report::window::view::ReportView;
 #[derive(Debug, Default)]
 pub(crate) struct Surroundings {
     /// The open window.
-    pub open: Known<HoldView>,
+    pub open: PartRead<HoldView>,
     /// The newest closed window.
-    pub last: Known<ReportView>,
+    pub last: PartRead<ReportView>,
     /// The NICs of the host.
-    pub nics: Known<Vec<Nic>>,
+    pub nics: PartRead<Vec<Nic>>,
     /// What `netfix guard` has done; nothing where it never ran.
-    pub guard: Known<GuardRecord>,
+    pub guard: PartRead<GuardRecord>,
 }
 
-/// What was to be read.
+/// A part of the node that was to be read.
 #[derive(Debug, Default)]
-pub(crate) enum Known<T> {
+pub(crate) enum PartRead<T> {
     /// It cannot be read.
     #[default]
     Unknown,
@@ -42,7 +40,7 @@ pub(crate) enum Known<T> {
     This(T),
 }
 
-impl<T, E> From<Result<Option<T>, E>> for Known<T> {
+impl<T, E> From<Result<Option<T>, E>> for PartRead<T> {
     fn from(read: Result<Option<T>, E>) -> Self {
         match read {
             Err(_) => Self::Unknown,
@@ -52,7 +50,7 @@ impl<T, E> From<Result<Option<T>, E>> for Known<T> {
     }
 }
 
-impl<T> Known<T> {
+impl<T> PartRead<T> {
     fn is_unknown(&self) -> bool {
         matches!(self, Self::Unknown)
     }
@@ -111,11 +109,10 @@ fn unread(
     problems: &[Problem],
     around: &Surroundings,
 ) -> impl Iterator<Item = (&'static str, bool)> {
-    let is_refused = check.left_out.is_none();
     let is_snapshot_hidden = problems.iter().any(Problem::hides_host_record);
     [
         ("network", check.is_unread()),
-        ("snapshot", is_refused || is_snapshot_hidden),
+        ("snapshot", !check.is_checked || is_snapshot_hidden),
         ("window", around.open.is_unknown()),
         ("last", around.last.is_unknown()),
         ("nics", around.nics.is_unknown()),
@@ -184,9 +181,9 @@ fn of_check(check: &CheckView, problems: &[Problem], text: &mut Text) {
 fn of_windows(around: &Surroundings, text: &mut Text) {
     // Whether a window is open, whether its netfix runs, and whether kubelet is paused in it.
     let open = match &around.open {
-        Known::Unknown => None,
-        Known::Nothing => Some((false, false, Some(false))),
-        Known::This(window) => {
+        PartRead::Unknown => None,
+        PartRead::Nothing => Some((false, false, Some(false))),
+        PartRead::This(window) => {
             let is_held = window.unit.as_ref().map_or(Some(false), |_| window.held);
             Some((true, window.kept, is_held))
         }
@@ -300,3 +297,6 @@ impl Text {
         self.gauge(name, help, value.map(|value| (String::new(), value)));
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -33,7 +33,7 @@ pub use document::{
 pub use fleet::age::AgeLimit;
 pub use fleet::page::page as fleet_page;
 pub use fleet::{FleetView, NodeDocument, NodeResult};
-pub(crate) use metrics::{Known, Surroundings, metrics};
+pub(crate) use metrics::{PartRead, Surroundings, metrics};
 pub use progress::{
     cannot_enter_host, cannot_start, config_unused, line, listener, waits_for_lock,
 };

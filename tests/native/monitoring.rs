@@ -155,7 +155,7 @@ fn metrics(node: &Node) -> String {
 fn every_metric_has_a_help_text_and_a_type_of_its_own() {
     let node = Node::new();
     let _pod = node.pod("web").simple();
-    node.snapshot();
+    node.netfix_alone("snapshot").exits(0);
     let text = metrics(&node);
     for (name, _) in samples(&text) {
         let family = name.split('{').next().unwrap_or_default();
@@ -181,7 +181,7 @@ fn values<'a>(text: &'a str, metric: &str, label: &str) -> Vec<&'a str> {
 fn every_state_and_every_cause_of_a_loss_is_exported_documented_and_drawn() {
     let node = Node::new();
     let _pod = node.pod("web").simple();
-    node.snapshot();
+    node.netfix_alone("snapshot").exits(0);
     let text = metrics(&node);
     let read = |name: &str| {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
@@ -300,6 +300,7 @@ fn a_pod_whose_record_is_damaged_makes_no_cause_of_a_loss_zero() {
     node.netfix_alone("snapshot").exits(0);
     pods[0].ip("link set eth0 down");
     fs::write(node.checkpoint_of(&pods[1]), "{").expect("a damaged checkpoint");
+    fs::remove_dir_all(node.state_dir().join("generations")).expect("the generations");
     let file = node.temp().join("netfix.prom");
     node.netfix_alone(&format!("check --textfile {}", file.display()))
         .exits(2);
@@ -342,7 +343,7 @@ fn a_selection_never_writes_the_metrics_of_the_node() {
 fn metrics_that_cannot_be_written_are_reported() {
     let node = Node::new();
     let _pod = node.pod("web").simple();
-    node.snapshot();
+    node.netfix_alone("snapshot").exits(0);
     node.netfix_alone("check --textfile /nowhere/at/all.prom")
         .exits(3)
         .errors(&[("unwritable", "")])

@@ -154,7 +154,8 @@ pub struct CheckView {
     pub pods: BTreeMap<State, Option<usize>>,
     /// Running pods that have lost something, by what; every word is there. Null when it is not known that there is none.
     pub lost: BTreeMap<&'static str, Option<usize>>,
-    /// Running pods that are not among them, because their devices have other drivers; null when nothing was checked.
+    /// Running pods that are not among them, because their devices have other drivers; null when it is not known that there is
+    /// none.
     pub left_out: Option<usize>,
     /// Their names.
     #[serde(skip)]
@@ -162,6 +163,9 @@ pub struct CheckView {
     /// Age in seconds of the oldest checkpoint of a running pod, since the last snapshot that verified it;
     /// null when no running pod has one.
     pub oldest_age: Option<u64>,
+    /// Whether anything was read.
+    #[serde(skip)]
+    pub is_checked: bool,
     /// How old a checkpoint may be.
     #[serde(skip)]
     pub max_age: Duration,

@@ -10,6 +10,7 @@ use crate::report::window::view::Standing;
 fn the_text_is_whole() {
     let check = CheckView {
         at: String::new(),
+        is_checked: true,
         left_out: Some(1),
         left_out_pods: Vec::new(),
         rehearsal: None,
@@ -28,9 +29,9 @@ fn the_text_is_whole() {
     }))
     .unwrap();
     let around = Surroundings {
-        open: Known::Nothing,
-        last: Known::Nothing,
-        nics: Known::This(vec![Nic {
+        open: PartRead::Nothing,
+        last: PartRead::Nothing,
+        nics: PartRead::This(vec![Nic {
             name: "eth0".parse().unwrap(),
             driver: Some("i40e".to_owned()),
             version: Some("2.28.7 \"x\" \\\n".to_owned()),
@@ -40,7 +41,7 @@ fn the_text_is_whole() {
             function: None,
             carrier: true,
         }]),
-        guard: Known::Unknown,
+        guard: PartRead::Unknown,
     };
     let text = metrics(&check, &[problem.clone(), problem], &around);
     let (before, after) = text.split_once("netfix_check_timestamp_seconds 1").unwrap();
@@ -93,7 +94,7 @@ fn the_last_window_has_the_driver_before_and_after_of_each_nic() {
     let nics = window.nics.as_mut().unwrap();
     (nics[2].present, nics[2].after) = (Some(false), None);
     let around = Surroundings {
-        last: Known::This(ReportView::new(window, Standing::Closed)),
+        last: PartRead::This(ReportView::new(window, Standing::Closed)),
         ..Surroundings::default()
     };
     let text = metrics(&CheckView::default(), &[], &around);
@@ -120,7 +121,7 @@ fn what_the_guard_has_done_is_counted() {
         exit: 5,
     });
     let around = Surroundings {
-        guard: Known::This(record),
+        guard: PartRead::This(record),
         ..Surroundings::default()
     };
     let text = metrics(&CheckView::default(), &[], &around);

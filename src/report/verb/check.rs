@@ -57,7 +57,8 @@ pub(crate) fn check(checked: Result<Readiness, Refusal>) -> (Document, CheckView
     view.oldest_age = checked.oldest_age;
     view.last_success = checked.last_success;
     view.rehearsal = checked.rehearsed.as_ref().map(Rehearsed::figures);
-    view.left_out = Some(checked.left_out.len());
+    view.is_checked = true;
+    view.left_out = known(checked.left_out.len());
     view.left_out_pods = checked.left_out.iter().map(PodInfo::title).collect();
     let of = |is_one: &dyn Fn(&CheckedPod) -> bool| {
         let all = checked.pods.iter();
@@ -250,9 +251,7 @@ fn sum(document: &Document, check: &CheckView, now: Timestamp) -> String {
             age.unwrap_or_else(|_| time.to_owned())
         }
         // Nothing was read.
-        None if check.left_out.is_none()
-            || document.problems.iter().any(Problem::hides_host_record) =>
-        {
+        None if !check.is_checked || document.problems.iter().any(Problem::hides_host_record) => {
             UNKNOWN.to_owned()
         }
         None => "none in this boot".to_owned(),

@@ -59,7 +59,7 @@ fn a_pod_that_lost_its_link_alone_is_left_alone() {
     let pods = node.simple_pods(2);
     node.snapshot();
     pods[0].ip("link del eth0");
-    let gone = format!("{} (eth0 (macvlan on eth0) is gone; ", pods[0].name());
+    let gone = format!("left alone: {} (macvlan eth0 is gone; ", pods[0].name());
     once(&node, "").exits(1).stderr_has(&[&gone]);
     assert!(!pods[0].has_eth0() && unplanned(&node).is_empty());
 }
@@ -99,6 +99,7 @@ fn a_loss_that_is_left_alone_is_named_and_nothing_is_called_well() {
     // A pod whose record nobody can read.
     let checkpoint = node.checkpoint_of(&pods[0]);
     fs::write(&checkpoint, "{").expect("a damaged checkpoint");
+    fs::remove_dir_all(node.state_dir().join("generations")).expect("the generations");
     named(&[pods[0].name(), "its checkpoint cannot be read"]);
     for (pod, before) in pods.iter().zip(&before) {
         pod.assert_same_as(before);
