@@ -25,7 +25,7 @@ use crate::records::survey::{Surveyed, survey};
 use crate::refusal::Refusal;
 use crate::rehearsal::{self, Weights};
 use crate::runtime;
-use crate::situation::{Compared, Depth, Situation};
+use crate::situation::{Compared, Depth, Situation, host_loss};
 use crate::snapshot::SECOND_LOOK;
 use crate::store::Store;
 
@@ -152,7 +152,7 @@ fn examine(
     let has_lost_pod = pods.iter().any(is_lost);
     let is_calm = host_lines.is_empty() && !has_lost_pod;
     problems.extend(node::given_up(store, &surveyed.node).filter(|_| !is_calm));
-    let (past, host_loss) = node::held(node::host_loss(&surveyed), has_lost_pod, &surveyed, store);
+    let (past, host_loss) = node::held(host_loss(&surveyed), has_lost_pod, &surveyed, store);
     problems.extend(of_host(host, host_loss));
     let (without_carrier, is_coming) = node::carrier(&mut surveyed, &links);
     let lacks_carrier = !without_carrier.is_empty();

@@ -8,7 +8,7 @@ use crate::kernel::{ability, link};
 use crate::model::checkpoint::PastFiles;
 use crate::model::problem::{CheckCause, GuardCause};
 use crate::model::{IfName, Link, LossCause, NodeIdentity, NodeState, Parent, Problem};
-use crate::plan::{HostLinks, snapshot_quality};
+use crate::plan::HostLinks;
 use crate::records::matched::Matched;
 use crate::records::stored::{age, shown};
 use crate::records::survey::Surveyed;
@@ -86,16 +86,6 @@ fn kinds(surveyed: &Surveyed) -> BTreeSet<&str> {
 fn links_of(matched: &Matched) -> &[Link] {
     let extension = matched.checkpoint.netfix.as_ref();
     extension.map_or(&[], |extension| extension.state.links.as_slice())
-}
-
-/// What the host has lost since its state was recorded.
-pub(super) fn host_loss(surveyed: &Surveyed) -> Option<(IfName, LossCause)> {
-    let recorded = surveyed.node_state.as_ref()?;
-    let matched = surveyed.matched.iter();
-    let under = matched
-        .filter_map(|one| one.checkpoint.netfix.as_ref())
-        .flat_map(|own| own.stack.iter().map(|link| &link.name));
-    snapshot_quality::host_loss(&recorded.state, &surveyed.host.state, under.collect())
 }
 
 /// The generations, which have what is lost, where something is; and the problem with what the host has lost.

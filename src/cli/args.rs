@@ -189,7 +189,8 @@ pub struct CheckArgs {
     /// Default: the NICs under the pods.
     #[arg(long = "nic", value_name = "IFNAME")]
     pub nics: Vec<IfName>,
-    /// Warn if the last snapshot that confirmed a checkpoint is older than this; netfix-snapshot.timer runs once an hour
+    /// Warn if the last snapshot that confirmed a checkpoint is older than this; netfix-snapshot.timer runs once an hour. With
+    /// --merge: a node whose check is older is UNKNOWN
     #[arg(long, value_name = "DURATION", default_value = "3h", value_parser = humantime::parse_duration)]
     pub max_age: Duration,
     /// A pod or a part of one without a checkpoint is no warning until this long after the last snapshot of all pods
@@ -201,8 +202,8 @@ pub struct CheckArgs {
     /// Print one status line with performance data, as monitoring plugins do
     #[arg(long)]
     pub nagios: bool,
-    /// Write Prometheus metrics to this file too; the file is replaced atomically
-    #[arg(long, value_name = "FILE")]
+    /// Write Prometheus metrics of the node to this file too; the file is replaced atomically. Not with selectors
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["pod", "pods", "netns"])]
     pub textfile: Option<PathBuf>,
     /// Repeat at this interval until SIGTERM: for containers, which have no systemd timer
     #[arg(long, value_name = "DURATION", value_parser = interval, conflicts_with_all = ["nagios", "merge"])]

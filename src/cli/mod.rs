@@ -285,7 +285,7 @@ pub enum Command {
     /// gateways and leaves a record for `netfix report`. It does nothing while a window is open, waits for another netfix, and leaves
     /// alone what somebody deleted. It takes no snapshot.
     ///
-    /// Exit codes of --once: those of `restore`; 1 also if pods are lost and were left so.
+    /// Exit codes of --once: those of `restore`; 1 also if pods or the host have lost something and were left so.
     #[command(after_help = examples::GUARD)]
     Guard(GuardArgs),
     /// Show which pods have no network, the last snapshot, the window
@@ -294,7 +294,7 @@ pub enum Command {
     /// be read is `-` with the reason, and the exit code is 1.
     #[command(after_help = examples::STATUS)]
     Status {
-        /// Print the log of the open window until it is closed; the exit code is the window's
+        /// Print the log of the open window until it is closed or its netfix is gone (5); the exit code is the window's
         #[arg(long)]
         follow: bool,
         /// Which runtimes.

@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 
 use crate::check::{self, Check};
 use crate::cli::CheckArgs;
+use crate::clock;
 use crate::context::Context;
 use crate::inventory::nics;
 use crate::model::Window;
 use crate::records::stored::shown;
 use crate::refusal::Refusal;
 use crate::report::{
-    self, CheckStatus, Document, Extra, HoldView, OpenWindow, ReportView, Standing, Surroundings,
+    self, CheckStatus, Document, Extra, HoldView, PartRead, ReportView, Standing, Surroundings,
 };
 use crate::store::{self, Store};
 use crate::window::observed::lost_in_time;
@@ -26,7 +27,7 @@ pub(super) fn run(args: &CheckArgs, context: &mut Context) -> Document {
         checked = self::checked(args, context);
     }
     let mut unread = Vec::new();
-    let store = &context.store;
+    let (store, was_checked) = (&context.store, checked.is_ok());
     let window = status::of_open(store, &mut unread, || lost_in_time(store));
     if let Ok(readiness) = &mut checked {
         let window = window.as_ref();
@@ -44,17 +45,18 @@ pub(super) fn run(args: &CheckArgs, context: &mut Context) -> Document {
             .extend(unread.iter().filter(|one| one.is_error()).cloned());
     }
     let (mut answer, mut view) = report::check(checked);
+    view.at = clock::wall();
     view.status = CheckStatus::of_all(&answer.problems);
     view.max_age = args.max_age;
     view.is_selection = args.selectors.is_used();
     if let Some(path) = &args.textfile {
         let open = match &window {
-            Some(status) if status.is_of_other_boot => OpenWindow::Closed,
-            Some(status) => OpenWindow::Open(HoldView::new(status)),
-            None if unread.is_empty() => OpenWindow::Closed,
-            None => OpenWindow::Unknown,
+            Some(status) if status.is_of_other_boot => PartRead::Nothing,
+            Some(status) => PartRead::This(HoldView::new(status)),
+            None if unread.is_empty() => PartRead::Nothing,
+            None => PartRead::Unknown,
         };
-        let around = surroundings(open, &context.store);
+        let around = surroundings(open, was_checked, &context.store);
         let metrics = report::metrics(&view, &answer.problems, &around);
         if let Err(error) = store::publish(path, metrics.as_bytes()) {
             answer.problems.push(error.problem());
@@ -77,20 +79,27 @@ fn is_working(store: &Store) -> bool {
     open.is_some_and(|window| is_owner_alive(&window))
 }
 
-/// Windows and NICs, for the metrics. What cannot be read is left out; the check itself reports it.
-fn surroundings(open: OpenWindow, store: &Store) -> Surroundings {
-    let ids = store.windows().unwrap_or_default();
-    let mut closed = ids.iter().rev();
-    let last = closed.find_map(|id| store.load_window(id).ok().flatten());
-    Surroundings {
-        open,
-        last: last.map(|window| {
+/// Windows and NICs, for the metrics. Without a check, the NICs may be those of another namespace than the host's.
+fn surroundings(open: PartRead<HoldView>, was_checked: bool, store: &Store) -> Surroundings {
+    let last = store.last_window().map(|last| {
+        last.map(|window| {
             // Monitoring compares times with the clock as it is set now.
             let started = shown(&window.opened());
             ReportView::new(Window { started, ..window }, Standing::Closed)
-        }),
-        nics: nics::read(&BTreeSet::new()).unwrap_or_default(),
-        guard: store.load_guard().ok().filter(|guard| guard.schema > 0),
+        })
+    });
+    let guard = store.load_guard();
+    Surroundings {
+        open,
+        last: last.into(),
+        nics: if was_checked {
+            nics::read(&BTreeSet::new()).map(Some).into()
+        } else {
+            PartRead::Unknown
+        },
+        guard: guard
+            .map(|guard| (guard.schema > 0).then_some(guard))
+            .into(),
     }
 }
 

@@ -13,7 +13,7 @@ use crate::guard::look::{GuardRequest, LookResult, look};
 use crate::guard::watch::{LookInput, watch};
 use crate::journal::{self, CommandEnd};
 use crate::kubelet::unit::UnitToPause;
-use crate::model::problem::GuardCause;
+use crate::model::problem::{GuardCause, InventoryCause};
 use crate::model::text::join;
 use crate::model::{Exit, Problem};
 use crate::refusal::Refusal;
@@ -56,8 +56,7 @@ fn carry_out(args: &GuardArgs, context: &mut Context) -> Result<u8, Refusal> {
     if args.once {
         let looked = look_once(args, LookInput::default(), context)?;
         return Ok(match exit(&looked) {
-            // No other look follows.
-            0 if looked.is_lost => Exit::Failed as u8,
+            0 => looked.left as u8,
             code => code,
         });
     }
@@ -151,6 +150,9 @@ fn tell(decided: &mut Decided) {
         // The end of the wait is not what it is about.
         GuardDecision::Restore(_) => say_and_log(&text),
         _ if decided.record.said == text => return,
+        GuardDecision::NoPod { selectors } => {
+            tell_problem(&InventoryCause::NoSuchPod.error(selectors.as_str()));
+        }
         _ => say_and_log(&text),
     }
     decided.record.said = text;

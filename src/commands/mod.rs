@@ -52,7 +52,11 @@ fn document(command: &Command, context: &mut Context) -> Result<Document, Refusa
             return Ok(window::fleet::reports(&args.merge, args.html.as_deref()));
         }
         Command::Check(args) if !args.merge.is_empty() => {
-            return Ok(window::fleet::checks(&args.merge, args.html.as_deref()));
+            return Ok(window::fleet::checks(
+                &args.merge,
+                args.html.as_deref(),
+                args.max_age,
+            ));
         }
         _ => {}
     }

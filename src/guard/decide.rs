@@ -11,7 +11,7 @@ use super::judge::{Judge, PodFate};
 use super::pace::{self, GuardTurn};
 use super::sight::{InsideSight, PodSight, Sight, WindowSight};
 use crate::model::window::{GUARD_SCHEMA, GuardPace, GuardRecord};
-use crate::model::{IfName, PodId};
+use crate::model::{IfName, Loss, PodId};
 
 /// What the user wants.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
@@ -37,8 +37,12 @@ pub(crate) enum GuardDecision {
     WaitsFor { missing: Vec<IfName> },
     /// A pod could not be observed, or its record not be read: nothing says that it has its network.
     Unsure,
+    /// No selected pod runs.
+    NoPod { selectors: String },
     /// Only links are missing that somebody deleted.
     LeftDeleted,
+    /// Something is lost, and not with a link of the host under pods.
+    LeftAlone(Vec<LeftAlone>),
     /// Restore.
     Restore(Wanted),
     /// The loss repeats: not before this moment.
@@ -52,6 +56,15 @@ pub(crate) enum GuardDecision {
     GivesUp { attempts: u32 },
     /// It was given up before.
     GivenUp { attempts: u32 },
+}
+
+/// What the guard leaves to a runtime, a person or `netfix restore`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LeftAlone {
+    /// The name of the pod; `None`: the host.
+    pub pod: Option<String>,
+    /// What it lost; `None`: its record cannot be read.
+    pub loss: Option<Loss>,
 }
 
 /// The restore that is to be done.
@@ -134,16 +147,19 @@ pub(crate) fn decide(record: &GuardRecord, sight: &Sight, choice: Choice) -> Dec
     } else if is_unsure {
         // What is there now is not known to be right.
         GuardDecision::Unsure
-    } else if sight.snapshot.is_none() && sight.pods.is_empty() {
-        GuardDecision::NoSnapshot
-    } else if !deleted.is_empty() {
-        GuardDecision::LeftDeleted
     } else {
-        judge.settle(&mut next);
-        GuardDecision::Well
+        at_rest(&fates, sight, &deleted)
     };
+    let is_settled = match decision {
+        GuardDecision::Well => true,
+        GuardDecision::LeftAlone(_) | GuardDecision::NoPod { .. } => deleted.is_empty(),
+        _ => false,
+    };
+    if is_settled {
+        judge.settle(&mut next);
+    }
     // A new snapshot is an event.
-    let is_idle = matches!(decision, GuardDecision::Well | GuardDecision::NoSnapshot);
+    let is_idle = is_settled || decision == GuardDecision::NoSnapshot;
     next.is_waiting = !is_idle || !next.missing.is_empty();
     next.is_unsure = is_unsure;
     next.again_at = match decision {
@@ -155,6 +171,38 @@ pub(crate) fn decide(record: &GuardRecord, sight: &Sight, choice: Choice) -> Dec
         lost: judge.lost(),
         deleted: fresh,
         record: next,
+    }
+}
+
+/// No pod is to be restored, and each was observed.
+fn at_rest(
+    fates: &[(&PodSight, PodFate)],
+    sight: &Sight,
+    deleted: &BTreeSet<IfName>,
+) -> GuardDecision {
+    let alone = fates.iter().filter(|(_, fate)| *fate == PodFate::Alone);
+    let alone = alone.map(|(pod, _)| LeftAlone {
+        pod: Some(pod.title.clone()),
+        loss: pod.loss.clone(),
+    });
+    let damaged = sight.damaged.iter().map(|title| LeftAlone {
+        pod: Some(title.clone()),
+        loss: None,
+    });
+    let host = sight.host.iter().map(|loss| LeftAlone {
+        pod: None,
+        loss: Some(loss.clone()),
+    });
+    let host = host.filter(|_| deleted.is_empty());
+    let left: Vec<LeftAlone> = alone.chain(damaged).chain(host).collect();
+    match &sight.no_match {
+        Some(selectors) => GuardDecision::NoPod {
+            selectors: selectors.clone(),
+        },
+        None if sight.snapshot.is_none() && sight.pods.is_empty() => GuardDecision::NoSnapshot,
+        None if !left.is_empty() => GuardDecision::LeftAlone(left),
+        None if !deleted.is_empty() => GuardDecision::LeftDeleted,
+        None => GuardDecision::Well,
     }
 }
 

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use crate::guard::sight::{InsideSight, LinkSight, PodSight};
-use crate::model::{Hardware, IfName, Indexed, Link, LinkGraph, LinkKind, NetState, Tie};
+use crate::model::{
+    Hardware, IfName, Indexed, Link, LinkGraph, LinkKind, Loss, NetState, PodInfo, Tie,
+};
 use crate::plan::{HostLinks, PodVerdict};
 use crate::records::matched::Matched;
 use crate::records::survey::Surveyed;
-use crate::situation::Comparison;
+use crate::situation::{Comparison, host_loss};
 
 /// The host's links under pods, by their recorded names.
 pub(super) fn links(surveyed: &Surveyed, compared: &Comparison) -> BTreeMap<IfName, LinkSight> {
@@ -63,7 +65,12 @@ pub(super) fn pods(surveyed: &Surveyed, compared: &Comparison) -> Vec<PodSight> 
                 .filter_map(|link| graph.entry_of(link))
                 .cloned()
                 .collect(),
+            title: matched.info.title(),
             is_lost,
+            loss: match verdict {
+                PodVerdict::Lost(loss) => Some(loss.clone()),
+                _ => None,
+            },
             // One with a table that is not read whole has its links and addresses.
             is_unknown: matches!(verdict, PodVerdict::Unknown(problem) if problem.is_error()),
             has_no_uplink: matched.lost_uplink(&surveyed.host.state).is_some(),
@@ -72,6 +79,20 @@ pub(super) fn pods(surveyed: &Surveyed, compared: &Comparison) -> Vec<PodSight> 
     };
     pods.map(|(matched, compared)| pod(matched, &compared.verdict))
         .collect()
+}
+
+/// The running pods whose record cannot be read, and that no other record has.
+pub(super) fn damaged(surveyed: &Surveyed) -> Vec<String> {
+    let unmatched = surveyed.unmatched.iter().map(|one| &one.pod.info);
+    let is_damaged = |info: &&PodInfo| surveyed.damaged.iter().any(|one| one.id == info.id);
+    unmatched.filter(is_damaged).map(PodInfo::title).collect()
+}
+
+/// What the host has lost of what its record has for all pods.
+pub(super) fn host(surveyed: &Surveyed) -> Option<Loss> {
+    let (link, what) = host_loss(surveyed).filter(|_| !surveyed.is_selection)?;
+    let link = link.to_string();
+    Some(Loss { link, what })
 }
 
 /// What became of the devices of the host inside a pod. One that somebody moved back has its former ifindex.

@@ -13,7 +13,7 @@ use crate::kubelet::unit::UnitToPause;
 use crate::matching::Selection;
 use crate::model::problem::{Cause, InventoryCause, StoreCause};
 use crate::model::window::{GuardRecord, UnplannedEnd, WindowPod};
-use crate::model::{IfName, Problem};
+use crate::model::{Exit, IfName, Problem};
 use crate::plan::PodVerdict;
 use crate::records::matched::Matched;
 use crate::records::prepare::SurveyRequest;
@@ -42,12 +42,11 @@ pub(crate) struct GuardRequest {
 }
 
 /// What a look leaves.
-#[derive(Default)]
 pub(crate) struct LookResult {
     /// For the next look.
     pub record: GuardRecord,
-    /// Whether pods are left without their network.
-    pub is_lost: bool,
+    /// How it ends where nothing is restored, and no other look follows.
+    pub left: Exit,
     /// The restore, if one took place.
     pub upgraded: Option<Upgraded>,
     pub problems: Vec<Problem>,
@@ -124,15 +123,16 @@ fn restore(
         exit: upgraded.end as u8,
     });
     // What is there now is what a later loss is compared with.
-    let record = match observe(&request, &record, &store) {
+    let (record, left) = match observe(&request, &record, &store) {
         Ok(mut after) => {
             tell(&mut after.decided);
             problems.append(&mut after.unknown);
-            after.decided.record
+            let after = after.decided.left();
+            (after.record, after.left)
         }
         Err(refusal) => {
             problems.extend(refusal.problems);
-            record
+            (record, Exit::Failed)
         }
     };
     let saved = store
@@ -141,7 +141,7 @@ fn restore(
     problems.extend(saved.err().map(|error| error.problem().demoted()));
     Ok(LookResult {
         record,
-        is_lost: false,
+        left,
         upgraded: Some(upgraded),
         problems,
     })
@@ -151,10 +151,11 @@ impl Decided {
     /// Nothing was restored.
     fn left(self) -> LookResult {
         LookResult {
-            is_lost: !matches!(
-                self.decision,
-                GuardDecision::Well | GuardDecision::LeftToWindow { .. }
-            ),
+            left: match self.decision {
+                GuardDecision::Well | GuardDecision::LeftToWindow { .. } => Exit::Done,
+                GuardDecision::NoPod { .. } => Exit::Refused,
+                _ => Exit::Failed,
+            },
             record: self.record,
             upgraded: None,
             problems: Vec::new(),
@@ -213,12 +214,16 @@ fn observe(
     let unread = surveyed.problems.iter().filter(|one| is_unread(one));
     let mut unknown: Vec<Problem> = unread.cloned().collect();
     let recorded = surveyed.node_state.as_ref();
+    let has_pods = !(surveyed.matched.is_empty() && surveyed.unmatched.is_empty());
     let sight = Sight {
         snapshot: recorded.map(|recorded| recorded.created.clone()),
         window: open_window(store)?,
         is_unread: !unknown.is_empty(),
         links: facts::links(&surveyed, &compared),
         pods: facts::pods(&surveyed, &compared),
+        damaged: facts::damaged(&surveyed),
+        host: facts::host(&surveyed),
+        no_match: (!(selection.is_everything() || has_pods)).then(|| selection.to_string()),
         ..empty_sight()
     };
     let unobserved = compared.pods.iter().filter_map(|pod| match &pod.verdict {

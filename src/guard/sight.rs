@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{IfName, PodId};
+use crate::model::{IfName, Loss, PodId};
 
 /// What one look found.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -22,6 +22,12 @@ pub(crate) struct Sight {
     /// The host's links under pods, by their recorded names.
     pub links: LinkSights,
     pub pods: Vec<PodSight>,
+    /// The names of running pods without a record that can be read.
+    pub damaged: Vec<String>,
+    /// What the host has lost, where it is about the whole node.
+    pub host: Option<Loss>,
+    /// The selectors, where no running pod matches them.
+    pub no_match: Option<String>,
 }
 
 /// An open window.
@@ -61,11 +67,17 @@ pub(crate) struct LinkSight {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct PodSight {
     pub id: PodId,
+    /// Its name, for people.
+    #[serde(default)]
+    pub title: String,
     /// The links of the host that its links are on.
     pub on: Vec<IfName>,
     /// Whether it has lost its network or a part of it.
     #[serde(default)]
     pub is_lost: bool,
+    /// What it has lost first.
+    #[serde(default)]
+    pub loss: Option<Loss>,
     /// Whether it could not be observed.
     #[serde(default)]
     pub is_unknown: bool,

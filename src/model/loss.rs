@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::{Address, IfName, Link, Neighbour, Nexthop, Route, Rule};
 
 /// One thing that was lost: the first of all.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Loss {
     /// The link that had it, with its kind, as messages name it.
     pub link: String,
@@ -14,7 +14,8 @@ pub struct Loss {
 }
 
 /// What went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum LossCause {
     /// The link.
     LinkGone,

@@ -30,9 +30,10 @@ pub use document::{
     CheckStatus, CheckView, ConfigView, Document, Extra, GenerationView, KeptView, LostView,
     NodeView, PodView, RuntimeView, SettingView, ShowView, StatusView, UnreadView, Verb,
 };
+pub use fleet::age::AgeLimit;
 pub use fleet::page::page as fleet_page;
 pub use fleet::{FleetView, NodeDocument, NodeResult};
-pub(crate) use metrics::{OpenWindow, Surroundings, metrics};
+pub(crate) use metrics::{PartRead, Surroundings, metrics};
 pub use progress::{
     cannot_enter_host, cannot_start, config_unused, line, listener, waits_for_lock,
 };

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use crate::inventory::observe::Host;
 use crate::matching::host_baseline::HostBaseline;
-use crate::model::Problem;
 use crate::model::problem::MatchingCause;
 use crate::model::text::join;
-use crate::plan::{self, HostLinks, Plan};
+use crate::model::{IfName, LossCause, Problem};
+use crate::plan::{self, HostLinks, Plan, snapshot_quality};
+use crate::records::survey::Surveyed;
 
 /// What is missing on the host, and its links as a restore would leave them.
 pub(crate) fn plan_of(host: &Host, baseline: &HostBaseline) -> (Plan, HostLinks) {
@@ -25,4 +26,14 @@ pub(crate) fn not_selected(host: &Host, baseline: &HostBaseline) -> Option<Probl
     });
     let cause = MatchingCause::HostNotSelected;
     (!names.is_empty()).then(|| cause.warning(join(names, ", ")))
+}
+
+/// What the host has lost since its state was recorded.
+pub(crate) fn host_loss(surveyed: &Surveyed) -> Option<(IfName, LossCause)> {
+    let recorded = surveyed.node_state.as_ref()?;
+    let matched = surveyed.matched.iter();
+    let under = matched
+        .filter_map(|one| one.checkpoint.netfix.as_ref())
+        .flat_map(|own| own.stack.iter().map(|link| &link.name));
+    snapshot_quality::host_loss(&recorded.state, &surveyed.host.state, under.collect())
 }

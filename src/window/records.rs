@@ -13,7 +13,7 @@ use crate::store::Store;
 use crate::window::observed::still_open;
 
 /// How often a wait reads the record.
-const INTERVAL: Duration = Duration::from_millis(250);
+pub(crate) const INTERVAL: Duration = Duration::from_millis(250);
 
 /// Whether the process that opened a window still runs, and is another one.
 pub(crate) fn is_owner_alive(window: &Window) -> bool {
@@ -27,6 +27,11 @@ pub(crate) fn working(store: &Store, limit: Duration) -> Option<Window> {
         let age = clock::boottime().saturating_sub(window.started_boottime);
         Duration::from_millis(age) < limit
     })
+}
+
+/// Whether the process that was to close this open window is gone. That of a pause is gone as a rule.
+pub(crate) fn is_left(window: &Window) -> bool {
+    window.command != "pause" && !is_owner_alive(window)
 }
 
 /// Whether a window is of another boot: masks and timers do not survive a reboot.
@@ -115,7 +120,7 @@ pub(crate) fn wait(
             return Ok(found);
         }
         // The process of a pause is gone as a rule.
-        let is_abandoned = found.standing == Standing::Left && found.window.command == "upgrade";
+        let is_abandoned = found.standing == Standing::Left && found.window.command != "pause";
         if is_abandoned && !std::mem::replace(&mut is_reported, true) {
             abandoned(&found.window);
         }

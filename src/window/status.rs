@@ -2,6 +2,7 @@
 
 use std::io::{ErrorKind, SeekFrom, Write};
 use std::path::Path;
+use std::thread;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -12,7 +13,7 @@ use crate::inventory::Inventory;
 use crate::inventory::procfs;
 use crate::matching::Selection;
 use crate::model::next::{LostPods, WindowNow};
-use crate::model::problem::WindowCause;
+use crate::model::problem::{RecordCause, WindowCause};
 use crate::model::{NodeIdentity, NodeState, Problem, Window};
 use crate::records::fallback::FallbackRequest;
 use crate::records::matched::{Matched, RecordOrigin};
@@ -25,7 +26,7 @@ use crate::store::{Store, StoreError};
 use crate::systemd::{Bus, UnitState};
 use crate::window::network::PodNetworks;
 use crate::window::observed::observe_with;
-use crate::window::records::{is_of_other_boot, is_owner_alive};
+use crate::window::records::{INTERVAL, is_left, is_of_other_boot, is_owner_alive};
 use crate::window::{bus, window_log};
 
 /// The state of everything.
@@ -38,8 +39,8 @@ pub(crate) struct Status {
     pub checkpoints: usize,
     /// Checkpoints that cannot.
     pub damaged: usize,
-    /// Kept generations.
-    pub generations: usize,
+    /// Kept generations; `None` where they cannot be read.
+    pub generations: Option<usize>,
     /// Running pods.
     pub running: usize,
     /// Running pods that have a checkpoint.
@@ -110,7 +111,7 @@ pub(crate) fn run(runtimes: &runtime::RuntimeConfig, context: &Context) -> Resul
         }
     }
     let generations = status.read(StatusPart::Generations, store.generations());
-    status.generations = generations.map_or(0, |generations| generations.len());
+    status.generations = generations.map(|generations| generations.len());
     let mut problems = Vec::new();
     let which = status.network.as_ref();
     let which = which.map(|network| network.which.clone());
@@ -291,34 +292,50 @@ pub(crate) enum Followed {
     NoWindow,
     /// The reader of the copy is gone.
     ReaderGone,
-    /// The window is closed; `None` when its record is gone.
-    Closed(Option<Box<WindowStatus>>),
+    /// The netfix of the window died; the window is open.
+    Left(Box<WindowStatus>),
+    /// The window is closed.
+    Closed(Box<WindowStatus>),
 }
 
-/// Copies the log of the open window, from any login, to `to` until the window is closed.
-pub(crate) fn follow(store: &Store, to: &mut dyn Write) -> Result<Followed, Refusal> {
+/// Copies the log of the open window, from any login, to `to` until the window is closed or its netfix is gone.
+pub(crate) fn follow(
+    store: &Store,
+    to: &mut dyn Write,
+    lost: &dyn Fn() -> Option<LostPods>,
+) -> Result<Followed, Refusal> {
     let Some(followed) = store.open_window()? else {
         return Ok(Followed::NoWindow);
     };
     let now = || {
-        let open = store.open_window().ok().flatten();
-        open.filter(|window| window.id == followed.id)
+        let open = store.open_window();
+        open.map(|open| open.filter(|window| window.id == followed.id))
     };
-    let (mut log, mut shown) = (followed.log.clone(), 0);
-    while let Some(path) = log {
-        let is_over = || now().is_none_or(|window| window.log.as_ref() != Some(&path));
-        match window_log::follow(Path::new(&path), SeekFrom::Start(shown), to, is_over) {
-            Ok(end) => shown = end,
-            // The window's process may move the log to the records at this moment.
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(_) => return Ok(Followed::ReaderGone),
+    let mut shown = 0;
+    while let Some(window) = now()? {
+        if is_left(&window) {
+            // It may have closed the window before it ended, or another netfix has taken it over.
+            let open = of_open(store, &mut Vec::new(), lost);
+            match open.filter(|open| open.window.id == followed.id && !open.is_at_work) {
+                Some(left) => return Ok(Followed::Left(Box::new(left))),
+                None => continue,
+            }
         }
-        // A process that takes the window over continues its log in another file.
-        log = now()
-            .and_then(|window| window.log)
-            .filter(|next| *next != path);
+        let is_over = || {
+            let same = |now: &Window| now.log == window.log && !is_left(now);
+            !now().is_ok_and(|now| now.as_ref().is_some_and(same))
+        };
+        let path = window.log.as_deref().map(Path::new);
+        match path.map(|path| window_log::follow(path, SeekFrom::Start(shown), to, is_over)) {
+            Some(Ok(end)) => shown = end,
+            // The window's process may move the log to the records at this moment.
+            Some(Err(error)) if error.kind() != ErrorKind::NotFound => {
+                return Ok(Followed::ReaderGone);
+            }
+            Some(Err(_)) | None => thread::sleep(INTERVAL),
+        }
     }
     let record = store.load_window(&followed.id)?;
-    let status = record.map(|record| Box::new(WindowStatus::new(record, None)));
-    Ok(Followed::Closed(status))
+    let record = record.ok_or_else(|| Refusal::from(RecordCause::Gone.error(&followed.id)))?;
+    Ok(Followed::Closed(Box::new(WindowStatus::new(record, None))))
 }

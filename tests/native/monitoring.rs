@@ -102,12 +102,11 @@ fn sample(text: &str, name: &str) -> f64 {
 fn the_metrics_show_the_findings_and_are_replaced_atomically() {
     let node = Node::new();
     let _pods = node.simple_pods(2);
-    node.snapshot();
+    node.netfix_alone("snapshot").exits(0);
     let file = node.temp().join("netfix.prom");
     let check = format!("check -q --textfile {}", file.display());
     // As the units of systemd do.
-    let hidden = ["sh", "-c", "umask 077; exec \"$@\"", "sh"];
-    Run::of(&mut node.netfix_command(&hidden, &check)).exits(0);
+    node.alone("umask 077", &check).exits(0);
     let text = fs::read_to_string(&file).expect("the metrics");
     assert_eq!(sample(&text, "netfix_check_status"), 0.0);
     assert_eq!(sample(&text, "netfix_pods{state=\"in-sync\"}"), 2.0);
@@ -123,7 +122,7 @@ fn the_metrics_show_the_findings_and_are_replaced_atomically() {
         0o644
     );
     node.lose_and_reload();
-    node.netfix(&check).exits(2);
+    node.netfix_alone(&check).exits(2);
     let text = fs::read_to_string(&file).expect("the metrics");
     assert_eq!(sample(&text, "netfix_check_status"), 2.0);
     assert_eq!(sample(&text, "netfix_pods{state=\"degraded\"}"), 2.0);
@@ -147,7 +146,7 @@ fn the_metrics_show_the_findings_and_are_replaced_atomically() {
 /// The metrics of a node that is well.
 fn metrics(node: &Node) -> String {
     let file = node.temp().join("netfix.prom");
-    node.netfix(&format!("check --textfile {}", file.display()))
+    node.netfix_alone(&format!("check --textfile {}", file.display()))
         .exits(0);
     fs::read_to_string(&file).expect("the metrics")
 }
@@ -156,7 +155,7 @@ fn metrics(node: &Node) -> String {
 fn every_metric_has_a_help_text_and_a_type_of_its_own() {
     let node = Node::new();
     let _pod = node.pod("web").simple();
-    node.snapshot();
+    node.netfix_alone("snapshot").exits(0);
     let text = metrics(&node);
     for (name, _) in samples(&text) {
         let family = name.split('{').next().unwrap_or_default();
@@ -182,7 +181,7 @@ fn values<'a>(text: &'a str, metric: &str, label: &str) -> Vec<&'a str> {
 fn every_state_and_every_cause_of_a_loss_is_exported_documented_and_drawn() {
     let node = Node::new();
     let _pod = node.pod("web").simple();
-    node.snapshot();
+    node.netfix_alone("snapshot").exits(0);
     let text = metrics(&node);
     let read = |name: &str| {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
@@ -254,11 +253,98 @@ fn every_state_and_every_cause_of_a_loss_is_exported_documented_and_drawn() {
 }
 
 #[test]
+fn what_cannot_be_read_is_in_no_series_and_that_is_one() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    node.netfix_alone("snapshot").exits(0);
+    assert!(!metrics(&node).contains("netfix_unread{part=\"network\"} 1"));
+    pods[1].ip("link set eth0 down");
+    let file = node.temp().join("netfix.prom");
+    let blind = |words: &str| {
+        let script = "exec setpriv --bounding-set=-sys_admin --inh-caps=-sys_admin \"$@\"";
+        Run::of(&mut node.script_alone("true", script, words))
+    };
+    blind(&format!("check --textfile {}", file.display())).exits(3);
+    let text = fs::read_to_string(&file).expect("the metrics");
+    for absent in [
+        "netfix_pods",
+        "netfix_drift_steps",
+        "netfix_unsupported_objects",
+    ] {
+        assert!(!text.contains(&format!("\n{absent}")), "{absent}: {text}");
+    }
+    assert!(
+        text.contains("\nnetfix_unread{part=\"network\"} 1\n"),
+        "{text}"
+    );
+    let check = blind("check -o json").exits(3).json()["check"].clone();
+    for counts in [&check["pods"], &check["lost"]] {
+        let counts = counts.as_object().expect("counts");
+        assert!(
+            !counts.is_empty() && counts.values().all(Value::is_null),
+            "{check:#}"
+        );
+    }
+    assert!(
+        check["steps"].is_null() && check["unsupported"].is_null(),
+        "{check:#}"
+    );
+    let line = blind("check --nagios").exits(3).out;
+    assert!(!line.contains("lost=") && !line.contains("pods="), "{line}");
+}
+
+#[test]
+fn a_pod_whose_record_is_damaged_makes_no_cause_of_a_loss_zero() {
+    let node = Node::new();
+    let pods = node.simple_pods(3);
+    node.netfix_alone("snapshot").exits(0);
+    pods[0].ip("link set eth0 down");
+    fs::write(node.checkpoint_of(&pods[1]), "{").expect("a damaged checkpoint");
+    fs::remove_dir_all(node.state_dir().join("generations")).expect("the generations");
+    let file = node.temp().join("netfix.prom");
+    node.netfix_alone(&format!("check --textfile {}", file.display()))
+        .exits(2);
+    let text = fs::read_to_string(&file).expect("the metrics");
+    for line in [
+        "netfix_pods_lost{cause=\"link-down\"} 1",
+        "netfix_unread{part=\"network\"} 1",
+    ] {
+        assert!(text.lines().any(|one| one == line), "{line}: {text}");
+    }
+    assert_eq!(
+        values(&text, "netfix_pods_lost", "cause"),
+        ["link-down"],
+        "{text}"
+    );
+}
+
+#[test]
+fn a_selection_never_writes_the_metrics_of_the_node() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    node.netfix_alone("snapshot").exits(0);
+    let file = node.temp().join("netfix.prom");
+    for selector in [
+        pods[0].name().to_owned(),
+        format!("--pod {}", pods[0].name()),
+        format!("--netns /run/netns/{}", pods[0].name()),
+    ] {
+        let check = format!("check {selector} --textfile {}", file.display());
+        node.netfix_alone(&check)
+            .exits(2)
+            .stderr_has(&["--textfile"]);
+        let line = node.netfix_alone(&format!("{check} --nagios")).exits(3);
+        line.stdout_has(&["NETFIX UNKNOWN - "]);
+        assert!(!file.exists(), "{selector}");
+    }
+}
+
+#[test]
 fn metrics_that_cannot_be_written_are_reported() {
     let node = Node::new();
     let _pod = node.pod("web").simple();
-    node.snapshot();
-    node.netfix("check --textfile /nowhere/at/all.prom")
+    node.netfix_alone("snapshot").exits(0);
+    node.netfix_alone("check --textfile /nowhere/at/all.prom")
         .exits(3)
         .errors(&[("unwritable", "")])
         .names("unwritable", "", &["/nowhere/at/all.prom", "No such file"]);

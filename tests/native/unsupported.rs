@@ -74,12 +74,12 @@ fn a_check_is_critical_for_each_object_that_no_restore_could_bring_back() {
         let node = Node::new();
         let (strange, _plain) = (node.pod("strange").simple(), node.pod("plain").simple());
         make(&node, &strange);
-        node.netfix("snapshot")
+        node.netfix_alone("snapshot")
             .exits(5)
             .errors(&[("unsupported", strange.name())])
             .names("unsupported", strange.name(), &[word]);
         let file = node.temp().join("netfix.prom");
-        node.netfix(&format!("check --textfile {}", file.display()))
+        node.netfix_alone(&format!("check --textfile {}", file.display()))
             .exits(2)
             .errors(&[("unsupported", strange.name())])
             .names("unsupported", strange.name(), &[word]);

@@ -70,7 +70,7 @@ fn a_pod_newer_than_a_young_snapshot_is_counted_as_new_and_no_finding() {
     assert_eq!(run.out.lines().count(), 1, "{}", run.transcript());
     let file = node.temp().join("netfix.prom");
     let run = node
-        .netfix_json(&format!("check --textfile {}", file.display()))
+        .netfix_alone(&format!("check --textfile {} -o json", file.display()))
         .exits(0);
     assert_eq!(state_of(&run, &late), (json!("new"), Value::Null));
     assert_eq!(run.json()["check"]["pods"]["new"], 1);

@@ -202,15 +202,18 @@ impl Scene {
             State::InSync
         };
         let mut view = CheckView {
-            pods: [(state, self.pods)].into(),
-            lost: [("link-gone", if self.lost { self.pods } else { 0 })].into(),
+            at: NOW.to_owned(),
+            pods: [(state, Some(self.pods))].into(),
+            lost: [("link-gone", Some(if self.lost { self.pods } else { 0 }))].into(),
+            left_out: Some(0),
+            steps: Some(0),
             oldest_age: Some(3900),
             last_success: Some(SNAPSHOT.to_owned()),
             ..CheckView::default()
         };
         if self.lost {
             (document.exit, view.status) = (2, CheckStatus::Critical);
-            view.steps = 15 * self.pods;
+            view.steps = Some(15 * self.pods);
             document.problems = vec![problem(
                 "warning",
                 "no-carrier",
@@ -249,7 +252,7 @@ impl Scene {
             state_dir: "/var/lib/netfix".to_owned(),
             checkpoints: self.pods,
             damaged: usize::from(self.lost),
-            generations: 5,
+            generations: Some(5),
             last_success: Some(SNAPSHOT.to_owned()),
             last_success_age: Some(3900),
             running: self.pods,

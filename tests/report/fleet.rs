@@ -3,6 +3,7 @@
 use std::env;
 use std::fs;
 
+use jiff::Timestamp;
 use scraper::{Html, Selector};
 use serde_json::Value;
 
@@ -197,22 +198,138 @@ fn a_file_that_cannot_be_read_is_named_and_the_others_are_merged() {
     assert_eq!(fs::read_to_string(folder.join("page")).unwrap(), "good");
 }
 
+/// Writes the document of a check, with `at` as the time in its file; `None`: as an earlier netfix printed it.
+fn check(machine: &Machine, file: &str, node: &str, at: Option<Timestamp>, status: &str) {
+    let (exit, pods) = match status {
+        "OK" => (0, r#"{"in-sync":3,"empty":1,"degraded":0}"#),
+        "WARNING" => (1, r#"{"in-sync":3,"stale":1}"#),
+        "UNKNOWN" => (3, r#"{"in-sync":null,"empty":null}"#),
+        _ => (2, r#"{"degraded":2}"#),
+    };
+    let at = at.map(|at| format!("\"at\":\"{at}\","));
+    let at = at.unwrap_or_default();
+    let text = format!(
+        r#"{{"schema":"netfix/v1","command":"check","exit":{exit},"node":{{"hostname":"{node}","created":null}},"pods":[],
+        "problems":[],"check":{{{at}"status":"{status}","pods":{pods},"left_out":0,"oldest_age":1,"steps":0,"unsupported":0,
+        "last_success":null}}}}"#
+    );
+    fs::write(machine.folder.path().join(file), text).unwrap();
+}
+
+fn hours_ago(hours: i64) -> Timestamp {
+    Timestamp::from_second(Timestamp::now().as_second() - hours * 3600).unwrap()
+}
+
+#[test]
+fn a_check_that_is_not_of_now_is_never_well() {
+    let machine = Machine::new();
+    check(&machine, "good", "good", Some(hours_ago(1)), "OK");
+    check(&machine, "old", "old", Some(hours_ago(24 * 400)), "OK");
+    check(&machine, "warned", "warned", Some(hours_ago(4)), "WARNING");
+    check(&machine, "future", "future", Some(hours_ago(-1)), "OK");
+    check(&machine, "undated", "undated", None, "OK");
+    check(&machine, "bad", "bad", Some(hours_ago(4)), "CRITICAL");
+    for (file, words) in [
+        ("old", "was checked 400 d ago (--max-age 3 h)"),
+        ("warned", "was checked 4 h ago (--max-age 3 h)"),
+        ("future", "in the future"),
+        ("undated", "does not have the time of its check"),
+    ] {
+        let merged = document(&machine, &["check", "--merge", "good", file], 3);
+        let node = &merged["fleet"]["nodes"][0];
+        assert_eq!(
+            (&node["hostname"], &node["verdict"], &node["pods"]),
+            (&file.into(), &"UNKNOWN".into(), &Value::Null)
+        );
+        let group = &merged["fleet"]["problems"][0];
+        assert_eq!(group["code"], "checkpoint-stale", "{group}");
+        let example = group["example"].as_str().unwrap();
+        assert!(
+            example.starts_with(file) && example.contains(words),
+            "{example}"
+        );
+    }
+    let output = machine.netfix(&["check", "--merge", "good", "old", "--max-age", "3h"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(
+        text.lines().last(),
+        Some("1 of 2 nodes: well; 1 UNKNOWN: old")
+    );
+    // Some pods are not the node.
+    let text = fs::read_to_string(machine.folder.path().join("good")).unwrap();
+    let part = text.replace("\"check\":{", "\"check\":{\"selection\":true,");
+    fs::write(machine.folder.path().join("part"), part).unwrap();
+    let merged = document(&machine, &["check", "--merge", "good", "part"], 3);
+    assert_eq!(merged["fleet"]["verdicts"]["UNKNOWN"], 1);
+    assert_eq!(merged["fleet"]["problems"][0]["code"], "not-selected");
+    // What was lost then is no better now.
+    let merged = document(&machine, &["check", "--merge", "good", "bad"], 2);
+    assert_eq!(merged["fleet"]["nodes"][0]["verdict"], "CRITICAL");
+    let words = ["check", "--merge", "good", "warned", "--max-age", "5h"];
+    document(&machine, &words, 1);
+    document(
+        &machine,
+        &["check", "--merge", "good", "old", "--max-age", "500days"],
+        0,
+    );
+}
+
+#[test]
+fn a_node_counts_once_by_its_newest_document_and_that_is_told() {
+    let machine = Machine::new();
+    check(&machine, "first", "a", Some(hours_ago(2)), "CRITICAL");
+    check(&machine, "last", "a", Some(hours_ago(0)), "OK");
+    check(&machine, "other", "b", Some(hours_ago(0)), "OK");
+    for order in [["first", "last", "other"], ["last", "other", "first"]] {
+        let merged = document(&machine, &[&["check", "--merge"], &order[..]].concat(), 0);
+        let nodes = merged["fleet"]["nodes"].as_array().unwrap();
+        let files: Vec<_> = nodes.iter().map(|node| &node["file"]).collect();
+        assert_eq!(files, ["last", "other"]);
+        let [note] = &merged["problems"].as_array().unwrap()[..] else {
+            panic!("{merged:#}");
+        };
+        assert_eq!(
+            (&note["object"], &note["severity"]),
+            (&"a".into(), &"info".into())
+        );
+        let message = note["message"].as_str().unwrap();
+        assert!(
+            message.contains("1 older document") && message.contains("in last"),
+            "{message}"
+        );
+    }
+    let output = machine.netfix(&["check", "--merge", "last", "last"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.ends_with("1 node: all well\n"), "{text}");
+
+    // Windows too: the later one of a node counts. Another machine of the same name is another node.
+    let (mut earlier, mut clone) = (fixture("troubled"), fixture("rolled-back"));
+    for window in [&mut earlier, &mut clone] {
+        window.node = fixture("well").node;
+    }
+    clone.node.machine_id = Some("0123456789abcdef0123456789abcdef".to_owned());
+    earlier.started = "2026-11-01T00:00:00.000Z".to_owned();
+    for (file, window) in [("1", earlier), ("2", fixture("well")), ("3", clone)] {
+        let output = Machine::with(&[window]).netfix(&["report", "-o", "json"]);
+        fs::write(machine.folder.path().join(file), output.stdout).unwrap();
+    }
+    let merged = document(&machine, &["report", "--merge", "1", "2", "3"], 0);
+    let nodes = merged["fleet"]["nodes"].as_array().unwrap();
+    let verdicts: Vec<_> = nodes.iter().map(|node| &node["verdict"]).collect();
+    assert_eq!(verdicts, ["rolled-back", "well"]);
+}
+
 #[test]
 fn the_worst_check_is_the_exit_code() {
     let machine = Machine::new();
-    let check = |node: &str, status: &str, exit: u8, pods: &str| {
-        let text = format!(
-            r#"{{"schema":"netfix/v1","command":"check","exit":{exit},"node":{{"hostname":"{node}","created":null}},"pods":[],
-            "problems":[],"check":{{"status":"{status}","pods":{pods},"left_out":0,"oldest_age":1,"steps":0,"unsupported":0,
-            "last_success":null}}}}"#
-        );
-        let file = machine.folder.path().join(node);
-        fs::write(file, text).unwrap();
-    };
-    check("a", "OK", 0, r#"{"in-sync":3,"empty":1}"#);
-    check("b", "WARNING", 1, r#"{"in-sync":3,"stale":1}"#);
-    check("c", "UNKNOWN", 3, "{}");
-    check("d", "CRITICAL", 2, r#"{"degraded":2}"#);
+    for (node, status) in [
+        ("a", "OK"),
+        ("b", "WARNING"),
+        ("c", "UNKNOWN"),
+        ("d", "CRITICAL"),
+    ] {
+        check(&machine, node, node, Some(Timestamp::now()), status);
+    }
     for (files, exit) in [
         (&["a"][..], 0),
         (&["a", "b"], 1),

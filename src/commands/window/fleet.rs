@@ -4,35 +4,42 @@
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use jiff::Timestamp;
 use serde_json::Deserializer;
 
 use crate::model::Problem;
 use crate::model::problem::FleetCause;
 use crate::report::{
-    CheckStatus, Document, Exit, Extra, FleetView, NodeDocument, NodeResult, fleet_page,
+    AgeLimit, CheckStatus, Document, Exit, Extra, FleetView, NodeDocument, NodeResult, fleet_page,
 };
 use crate::store;
 
 /// The reports of windows. The exit code is about the files, as that of `report` is about the record.
 pub(crate) fn reports(files: &[PathBuf], html: Option<&Path>) -> Document {
-    let (view, problems, is_written) = merge(files, html);
-    let exit = match (view.nodes.is_empty() || !is_written, problems.is_empty()) {
+    let (view, problems, is_written) = merge(files, html, None);
+    let exit = match (view.nodes.is_empty() || !is_written, has_error(&problems)) {
         (true, _) => Exit::Failed,
-        (false, false) => Exit::Partly,
-        (false, true) => Exit::Done,
+        (false, true) => Exit::Partly,
+        (false, false) => Exit::Done,
     };
     answer(exit as u8, view, problems)
 }
 
-/// The answers of checks. The exit code is the worst of theirs; a file that cannot be read is unknown.
-pub(crate) fn checks(files: &[PathBuf], html: Option<&Path>) -> Document {
-    let (view, problems, _) = merge(files, html);
+/// The answers of checks. The exit code is the worst of theirs; a file that cannot be read is unknown, and so is a node whose
+/// check is older than that.
+pub(crate) fn checks(files: &[PathBuf], html: Option<&Path>, max_age: Duration) -> Document {
+    let limit = AgeLimit {
+        now: Timestamp::now(),
+        most: max_age,
+    };
+    let (view, problems, _) = merge(files, html, Some(limit));
     let has = |verdict: CheckStatus| view.verdicts.contains_key(&verdict.to_string());
     let is_known = view.nodes.iter().all(NodeResult::is_checked);
     let exit = if has(CheckStatus::Critical) {
         CheckStatus::Critical
-    } else if !is_known || !problems.is_empty() || has(CheckStatus::Unknown) {
+    } else if !is_known || has_error(&problems) || has(CheckStatus::Unknown) {
         CheckStatus::Unknown
     } else if has(CheckStatus::Warning) {
         CheckStatus::Warning
@@ -40,6 +47,10 @@ pub(crate) fn checks(files: &[PathBuf], html: Option<&Path>) -> Document {
         CheckStatus::Ok
     };
     answer(exit as u8, view, problems)
+}
+
+fn has_error(problems: &[Problem]) -> bool {
+    problems.iter().any(Problem::is_error)
 }
 
 fn answer(exit: u8, view: FleetView, problems: Vec<Problem>) -> Document {
@@ -52,15 +63,20 @@ fn answer(exit: u8, view: FleetView, problems: Vec<Problem>) -> Document {
 }
 
 /// Merges the files, and writes the page where it is wanted; whether that succeeded.
-fn merge(files: &[PathBuf], html: Option<&Path>) -> (FleetView, Vec<Problem>, bool) {
+fn merge(
+    files: &[PathBuf],
+    html: Option<&Path>,
+    limit: Option<AgeLimit>,
+) -> (FleetView, Vec<Problem>, bool) {
     let (mut documents, mut problems) = (Vec::new(), Vec::new());
     for file in files {
         let (read, problem) = read(file);
         documents.extend(read);
         problems.extend(problem);
     }
-    let mut view = FleetView::new(&documents);
+    let (mut view, notes) = FleetView::new(documents, limit);
     view.unread = problems.len();
+    problems.extend(notes);
     // A page without a node would replace a good one.
     let Some(path) = html.filter(|_| !view.nodes.is_empty()) else {
         return (view, problems, html.is_none());

@@ -5,14 +5,15 @@ use std::io::{self, Write};
 use crate::cli::Runtimes;
 use crate::commands::window::pause::window;
 use crate::context::{ConfigFile, Context};
-use crate::model::NodeState;
 use crate::model::problem::WindowCause;
+use crate::model::{NodeState, Problem};
 use crate::records::stored::{age, last_success, shown};
 use crate::refusal::Refusal;
 use crate::report::{
     ConfigView, Document, Exit, Extra, HoldView, NodeView, ReportView, RuntimeView, SettingView,
     Standing, StatusView, UnreadView, WindowView,
 };
+use crate::window::observed::lost_in_time;
 use crate::window::status::{self, Followed};
 
 pub(crate) fn run(runtimes: &Runtimes, context: &mut Context) -> Result<Document, Refusal> {
@@ -78,13 +79,20 @@ pub(crate) fn follow(context: &mut Context) -> Result<Document, Refusal> {
         &mut io::stdout()
     };
     let mut document = Document::default();
-    match status::follow(&context.store, to)? {
+    let store = &context.store;
+    match status::follow(store, to, &|| lost_in_time(store))? {
         Followed::NoWindow => document.problems = vec![WindowCause::NoneOpen.info("window")],
         Followed::ReaderGone => {}
+        Followed::Left(status) => {
+            // How the window ends is not known.
+            document.exit = Exit::Partly as u8;
+            let finding = status.finding(0);
+            document.problems.extend(finding.map(Problem::into_error));
+            document.extra = window(Some(*status));
+        }
         Followed::Closed(status) => {
-            let exit = status.as_ref().and_then(|status| status.window.exit);
-            document.exit = exit.unwrap_or_default();
-            document.extra = window(status.map(|status| *status));
+            document.exit = status.window.exit.unwrap_or(Exit::Failed as u8);
+            document.extra = window(Some(*status));
         }
     }
     Ok(document)

@@ -222,6 +222,27 @@ impl Problem {
         }
     }
 
+    /// Whether pods or their records could not be read: a count of pods is too small then.
+    pub(crate) fn hides_pods(&self) -> bool {
+        let is_unread = match &*self.cause {
+            Cause::Store(
+                StoreCause::Corrupt { effect, .. } | StoreCause::CannotRead { effect, .. },
+            ) => effect.is_none(),
+            Cause::Inventory(cause) => matches!(
+                cause,
+                InventoryCause::CannotObserve { .. }
+                    | InventoryCause::NetnsHidden
+                    | InventoryCause::Unseen { .. }
+                    | InventoryCause::MountsUnread { .. }
+                    | InventoryCause::CannotOpenNetns { .. }
+                    | InventoryCause::CannotEnterNetns { .. }
+                    | InventoryCause::SandboxNotFound { .. }
+            ),
+            _ => false,
+        };
+        is_unread && self.is_error()
+    }
+
     /// Whether the pod or the command failed by it.
     pub(crate) fn is_error(&self) -> bool {
         self.severity == Severity::Error

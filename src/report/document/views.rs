@@ -67,8 +67,8 @@ pub struct StatusView {
     pub checkpoints: usize,
     /// Checkpoints that cannot be read.
     pub damaged: usize,
-    /// Kept snapshots; 0 also when they cannot be read.
-    pub generations: usize,
+    /// Kept snapshots; null when they cannot be read.
+    pub generations: Option<usize>,
     /// When the last snapshot that covered everything was completed (RFC 3339); null when none was in this boot, or when that
     /// is unknown.
     pub last_success: Option<String>,
@@ -146,34 +146,62 @@ pub struct RuntimeView {
 /// The answer of `check`.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct CheckView {
+    /// When it was checked (RFC 3339).
+    pub at: String,
     /// The worst finding.
     pub status: CheckStatus,
-    /// Running pods by state; every state that `check` gives is there.
-    pub pods: BTreeMap<State, usize>,
-    /// Running pods that have lost something, by what; every word is there.
-    pub lost: BTreeMap<&'static str, usize>,
-    /// Running pods that are not among them, because their devices have other drivers.
-    pub left_out: usize,
+    /// Running pods by state; every state that `check` gives is there. Null when it is not known that there is none.
+    pub pods: BTreeMap<State, Option<usize>>,
+    /// Running pods that have lost something, by what; every word is there. Null when it is not known that there is none.
+    pub lost: BTreeMap<&'static str, Option<usize>>,
+    /// Running pods that are not among them, because their devices have other drivers; null when it is not known that there is
+    /// none.
+    pub left_out: Option<usize>,
     /// Their names.
     #[serde(skip)]
     pub left_out_pods: Vec<String>,
     /// Age in seconds of the oldest checkpoint of a running pod, since the last snapshot that verified it;
     /// null when no running pod has one.
     pub oldest_age: Option<u64>,
+    /// Whether anything was read.
+    #[serde(skip)]
+    pub is_checked: bool,
     /// How old a checkpoint may be.
     #[serde(skip)]
     pub max_age: Duration,
     /// Whether it was about some of the pods.
-    #[serde(skip)]
+    #[serde(rename = "selection")]
     pub is_selection: bool,
-    /// Steps that a restore would take now, on the host and in all pods.
-    pub steps: usize,
-    /// Objects of running pods that no restore could bring back; null when nothing was checked.
+    /// Steps that a restore would take now, on the host and in all pods; null when it is not known that there is none.
+    pub steps: Option<usize>,
+    /// Objects of running pods that no restore could bring back; null when it is not known that there is none.
     pub unsupported: Option<usize>,
     /// When the last snapshot that covered everything was taken (RFC 3339); null when none was in this boot.
     pub last_success: Option<String>,
     /// The rehearsal; null without `--rehearse`, and where it could not begin.
     pub rehearsal: Option<Rehearsal>,
+}
+
+impl CheckView {
+    /// The running pods that were seen.
+    pub(in crate::report) fn total(&self) -> usize {
+        self.pods.values().flatten().sum()
+    }
+
+    /// The running pods that are known to have lost something.
+    pub(in crate::report) fn lost(&self) -> usize {
+        self.lost.values().flatten().sum()
+    }
+
+    /// The running pods in a state.
+    pub(in crate::report) fn count(&self, state: State) -> usize {
+        self.pods.get(&state).copied().flatten().unwrap_or_default()
+    }
+
+    /// Whether pods may have lost something without being counted.
+    pub(in crate::report) fn is_unread(&self) -> bool {
+        self.lost.values().any(Option::is_none)
+    }
 }
 
 /// What `check` found; the number is its exit code.
@@ -226,6 +254,8 @@ impl fmt::Display for CheckStatus {
 pub struct NodeView {
     /// Host name.
     pub hostname: Option<String>,
+    /// Machine id; null when it is unknown.
+    pub machine_id: Option<String>,
     /// When its state was saved (RFC 3339).
     pub created: Option<String>,
     /// The host's state after the command; for `verify`, whether it reaches its gateways.
@@ -293,6 +323,7 @@ impl NodeView {
     pub(crate) fn of(node: &NodeIdentity) -> Self {
         Self {
             hostname: node.hostname.clone(),
+            machine_id: node.machine_id.clone(),
             ..Self::default()
         }
     }

@@ -1,13 +1,16 @@
 //! Many nodes in one answer: the documents of `report` or `check` from each, merged.
 
+pub(super) mod age;
 pub(super) mod page;
 pub(super) mod tables;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Nic, NodeIdentity, WindowNic};
+use crate::model::{Nic, NodeIdentity, Problem, WindowNic};
+use crate::report::fleet::age::AgeLimit;
 use crate::report::text::natural;
 use crate::report::window::outcome::PodCounts;
 use crate::report::window::view::Outages;
@@ -31,6 +34,7 @@ pub struct NodeDocument {
 struct WindowPart {
     id: String,
     started: String,
+    ended: Option<u64>,
     node: NodeIdentity,
     nics: Option<Vec<WindowNic>>,
     problems: Vec<ProblemPart>,
@@ -48,8 +52,12 @@ struct ComputedPart {
 /// The answer of a check.
 #[derive(Debug, Clone, Deserialize)]
 struct CheckPart {
+    /// When; earlier versions did not write it.
+    at: Option<String>,
+    #[serde(default)]
+    selection: bool,
     status: String,
-    pods: BTreeMap<String, usize>,
+    pods: BTreeMap<String, Option<usize>>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -62,6 +70,8 @@ struct ProblemPart {
 
 /// The verdict of a document that has neither a report nor a check.
 const NO_REPORT: &str = "no-report";
+/// The verdict of a check that does not show its whole node as it is now.
+const UNKNOWN_NOW: &str = "UNKNOWN";
 
 /// The verdicts of windows and checks, the worst first. One that this version does not have counts as [`NO_REPORT`].
 const WORST_FIRST: [&str; 16] = [
@@ -86,9 +96,9 @@ const WORST_FIRST: [&str; 16] = [
 /// All nodes.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct FleetView {
-    /// Each document: the worst verdict first, then by host name.
+    /// Each node: the worst verdict first, then by host name.
     pub nodes: Vec<NodeResult>,
-    /// Number of documents by verdict.
+    /// Number of nodes by verdict.
     pub verdicts: BTreeMap<String, usize>,
     /// Problems of all nodes, errors first, then by number of nodes.
     pub problems: Vec<ProblemGroup>,
@@ -100,14 +110,15 @@ pub struct FleetView {
     pub html: Option<String>,
 }
 
-/// One document.
+/// One node, by its newest document.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct NodeResult {
     /// The file that has it.
     pub file: String,
     /// The node; null when it is unknown.
     pub hostname: Option<String>,
-    /// The window's verdict or the check's status; `no-report` when the document has neither.
+    /// The window's verdict or the check's status; `no-report` when the document has neither, and `UNKNOWN` for a check that is
+    /// too old, or of selected pods.
     pub verdict: String,
     /// The exit code.
     pub exit: u8,
@@ -115,10 +126,10 @@ pub struct NodeResult {
     pub window: Option<String>,
     /// When the window was opened (RFC 3339); null for a check.
     pub started: Option<String>,
-    /// Its pods, without those that are gone after the window.
-    pub pods: usize,
+    /// Its pods, without those that are gone after the window; null when they are unknown.
+    pub pods: Option<usize>,
     /// Those that are well: back after the window, or restorable.
-    pub pods_well: usize,
+    pub pods_well: Option<usize>,
     /// The longest outage of a pod.
     pub worst_outage_ms: Option<u64>,
     /// The median of the outages.
@@ -166,6 +177,24 @@ impl NodeDocument {
         window.or(self.node.hostname.as_ref())
     }
 
+    fn machine_id(&self) -> Option<&String> {
+        let window = self
+            .report
+            .as_ref()
+            .and_then(|report| report.node.machine_id.as_ref());
+        window.or(self.node.machine_id.as_ref())
+    }
+
+    /// When it shows the node: when that was checked, or when the window was opened and how long it was open.
+    fn time(&self) -> Option<(Timestamp, Option<u64>)> {
+        let (at, ended) = match (&self.report, &self.check) {
+            (Some(report), _) => (&report.started, report.ended),
+            (None, Some(check)) if !check.selection => (check.at.as_ref()?, None),
+            (None, _) => return None,
+        };
+        Some((at.parse().ok()?, ended))
+    }
+
     /// The problems of the document, and those of its window.
     fn all_problems(&self) -> impl Iterator<Item = &ProblemPart> {
         let window = self.report.iter().flat_map(|report| &report.problems);
@@ -187,18 +216,27 @@ impl NodeDocument {
             result.window = Some(report.id.clone());
             result.started = Some(report.started.clone());
             let pods = &computed.pods;
-            (result.pods, result.pods_well) = (pods.total.saturating_sub(pods.gone), pods.back);
+            result.pods = Some(pods.total.saturating_sub(pods.gone));
+            result.pods_well = Some(pods.back);
             result.worst_outage_ms = computed.outages.worst_ms;
             result.median_outage_ms = computed.outages.median_ms;
             result.pause_ms = computed.pause_ms;
         } else if let Some(check) = &self.check {
-            let count = |state: &str| check.pods.get(state).copied().unwrap_or_default();
+            let count = |state: &str| check.pods.get(state).copied().unwrap_or(Some(0));
             result.verdict.clone_from(&check.status);
-            result.pods = check.pods.values().sum();
-            result.pods_well = count("in-sync") + count("empty");
+            result.pods = check.pods.values().copied().sum();
+            result.pods_well = ["in-sync", "empty"].into_iter().map(count).sum();
         }
         result
     }
+}
+
+/// The place of a verdict, the worst first.
+fn rank(verdict: &str) -> usize {
+    let place = |word: &str| WORST_FIRST.iter().position(|known| *known == word);
+    place(verdict)
+        .or_else(|| place(NO_REPORT))
+        .unwrap_or_default()
 }
 
 impl ProblemPart {
@@ -225,10 +263,16 @@ impl NodeResult {
 
     /// The place of its verdict, the worst first.
     fn rank(&self) -> usize {
-        let place = |word: &str| WORST_FIRST.iter().position(|known| *known == word);
-        place(&self.verdict)
-            .or_else(|| place(NO_REPORT))
-            .unwrap_or_default()
+        rank(&self.verdict)
+    }
+
+    /// A check that does not show the whole node as it is now; a bad finding stays one.
+    fn unless_bad(mut self) -> Self {
+        if self.rank() > rank(UNKNOWN_NOW) {
+            UNKNOWN_NOW.clone_into(&mut self.verdict);
+            (self.pods, self.pods_well) = (None, None);
+        }
+        self
     }
 
     pub(super) fn is_well(&self) -> bool {
@@ -237,45 +281,55 @@ impl NodeResult {
 }
 
 impl FleetView {
-    /// Merges the documents, each with the name of its file.
+    /// Merges the documents, each with the name of its file, and notes of which nodes there are older ones. Checks that are too
+    /// old show nothing of now.
     #[must_use]
-    pub fn new(documents: &[(String, NodeDocument)]) -> Self {
+    pub fn new(
+        documents: Vec<(String, NodeDocument)>,
+        limit: Option<AgeLimit>,
+    ) -> (Self, Vec<Problem>) {
+        let (documents, notes) = age::newest(documents);
         let mut view = Self::default();
-        for (file, document) in documents {
-            let result = document.result(file);
+        for (file, document) in &documents {
+            let mut result = document.result(file);
+            let fault = limit.and_then(|limit| limit.fault(file, document));
+            if let Some(fault) = &fault {
+                result = result.unless_bad();
+                view.add_problem(result.name(), fault);
+            }
+            for problem in document.all_problems() {
+                view.add_problem(result.name(), problem);
+            }
             *view.verdicts.entry(result.verdict.clone()).or_default() += 1;
-            view.add_problems(result.name(), document);
             view.nodes.push(result);
         }
         view.nodes.sort_by(|a, b| {
             let by_name = natural(a.name(), b.name());
             a.rank().cmp(&b.rank()).then(by_name)
         });
-        view.drivers = drivers(documents);
+        view.drivers = drivers(&documents);
         view.problems
             .sort_by_key(|group| (group.severity != "error", usize::MAX - group.nodes.len()));
-        view
+        (view, notes)
     }
 
-    fn add_problems(&mut self, node: &str, document: &NodeDocument) {
-        for problem in document.all_problems() {
-            let known = self
-                .problems
-                .iter()
-                .position(|group| group.severity == problem.severity && group.code == problem.code);
-            let place = known.unwrap_or_else(|| {
-                self.problems.push(ProblemGroup {
-                    severity: problem.severity.clone(),
-                    code: problem.code.clone(),
-                    count: 0,
-                    nodes: BTreeSet::new(),
-                    example: problem.text(),
-                });
-                self.problems.len() - 1
+    fn add_problem(&mut self, node: &str, problem: &ProblemPart) {
+        let known = self
+            .problems
+            .iter()
+            .position(|group| group.severity == problem.severity && group.code == problem.code);
+        let place = known.unwrap_or_else(|| {
+            self.problems.push(ProblemGroup {
+                severity: problem.severity.clone(),
+                code: problem.code.clone(),
+                count: 0,
+                nodes: BTreeSet::new(),
+                example: problem.text(),
             });
-            self.problems[place].count += 1;
-            self.problems[place].nodes.insert(node.to_owned());
-        }
+            self.problems.len() - 1
+        });
+        self.problems[place].count += 1;
+        self.problems[place].nodes.insert(node.to_owned());
     }
 }
 
@@ -329,7 +383,7 @@ mod tests {
         let document =
             json!({"command": "upgrade", "exit": 4, "node": {"hostname": "a"}, "problems": []});
         let document = serde_json::from_value(document).expect("a document");
-        let view = FleetView::new(&[("a.json".to_owned(), document)]);
+        let (view, _) = FleetView::new(vec![("a.json".to_owned(), document)], None);
         assert!(!view.nodes[0].is_well());
         assert_eq!(view.nodes[0].verdict, "no-report");
     }

@@ -22,7 +22,7 @@ pub fn page(view: &FleetView) -> String {
         }
         section aria-labelledby="nodes" {
             h2 id="nodes" { "Nodes" }
-            (nodes(&view.nodes).sheet(None, "One row for each document"))
+            (nodes(&view.nodes).sheet(None, "One row for each node"))
         }
         @if !view.problems.is_empty() {
             section aria-labelledby="problems" {

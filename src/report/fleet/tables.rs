@@ -65,7 +65,10 @@ pub(super) fn nodes(nodes: &[NodeResult]) -> Table<'_, &NodeResult> {
         .column("Verdict", KEPT, |node| {
             Cell::toned(&node.verdict, Some(tone(node)))
         })
-        .right("Pods", 1, |node| part(node.pods_well, node.pods))
+        .right("Pods", 1, |node| {
+            let pods = node.pods_well.zip(node.pods);
+            or_dash(pods.map(|(well, all)| part(well, all)))
+        })
         .page_title("Pods well")
         .right("Worst outage", 1, |node| {
             milliseconds_or_dash(node.worst_outage_ms)

@@ -249,5 +249,12 @@ sentences! {
         Unreadable { error } => "{error}",
         NoDocument { error } => "is not a `netfix -o json` document: {error}. The rest of the file is skipped",
         Empty => "the file is empty",
+        Old { age, most } => "was checked {age} ago (--max-age {most}): how the node is now is unknown. Run `netfix check -o json` \
+            there again" (age = duration(*age), most = duration(*most)),
+        Future { by } => "was checked {by} in the future: how the node is now is unknown. Compare the clocks" (by = duration(*by)),
+        Undated => "does not have the time of its check, because an older netfix printed it: how the node is now is unknown",
+        Selection => "is a check of selected pods only: how the node is now is unknown",
+        Superseded { others, newest } => "{others} of this node left out: the newest one, in {newest}, counts"
+            (others = count(*others, "older document")),
     }
 }

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use crate::guard::decide::{GuardDecision, Wanted};
-use crate::model::IfName;
-use crate::model::text::{count, duration, join};
+use crate::guard::decide::{GuardDecision, LeftAlone, Wanted};
+use crate::model::text::{count, duration, escape, join};
+use crate::model::{IfName, Loss};
+use crate::report::text::bounded;
 
 sentences! {
     GuardDecision {
@@ -13,7 +14,10 @@ sentences! {
         LeftToWindow { command } => "the window of `netfix {command}` is open: nothing to do until it is closed",
         WaitsFor { missing } => "pods are lost: waiting for {missing}" (missing = or_devices(missing)),
         Unsure => "could not observe everything: looking again",
+        NoPod { selectors } => "no running network namespace matches {selectors}",
         LeftDeleted => "pods are lost on links that were deleted: left alone",
+        LeftAlone(left) => "left alone: {lost}. Run `netfix check`, then `netfix restore`"
+            (lost = join(bounded(left.iter().map(alone)), ", ")),
         Restore(wanted) if wanted.resumes => "completing the restore of a guard that is gone{attempt}" (attempt = attempt(wanted)),
         Restore(wanted) => "restoring the pods on {lost}{attempt}" (lost = or_devices(&wanted.lost), attempt = attempt(wanted)),
         Later { at: _, after, attempt } => "the loss repeats: attempt {attempt} follows in {after}"
@@ -23,6 +27,21 @@ sentences! {
         GivenUp { attempts } => "the loss repeated after {attempts}: still no more restores"
             (attempts = count(*attempts as usize, "restore")),
     }
+}
+
+/// What is left alone, and why.
+fn alone(left: &LeftAlone) -> String {
+    let why = match (&left.loss, &left.pod) {
+        (None, _) => "its checkpoint cannot be read".to_owned(),
+        (Some(Loss { link, what }), Some(_)) => {
+            format!("{link} {what}; the host's links under it stayed")
+        }
+        (Some(Loss { link, what }), None) => {
+            format!("{link} {what}; the guard restores it only with pods")
+        }
+    };
+    let whose = left.pod.as_deref().unwrap_or("the host");
+    format!("{} ({})", escape(whose), escape(&why))
 }
 
 /// A device inside a pod is no link of the host.

@@ -35,33 +35,45 @@ const STATES: [State; 8] = [
 /// The document and its figures, without the verdict.
 pub(crate) fn check(checked: Result<Readiness, Refusal>) -> (Document, CheckView) {
     let mut view = CheckView {
-        pods: STATES.into_iter().map(|state| (state, 0)).collect(),
-        lost: lost_words().map(|word| (word, 0)).collect(),
+        pods: STATES.into_iter().map(|state| (state, None)).collect(),
+        lost: lost_words().map(|word| (word, None)).collect(),
         ..CheckView::default()
     };
     let checked = match checked {
         Ok(checked) => checked,
         Err(refusal) => return (refusal.into(), view),
     };
+    // Where something could not be read, a count is the least, and none is unknown.
+    let is_whole = !checked.problems.iter().any(Problem::hides_pods);
+    let known = |count: usize| (count > 0 || is_whole).then_some(count);
     let of_pods = checked.pods.iter().map(|one| one.steps.len());
-    view.steps = checked.host.len() + of_pods.sum::<usize>();
+    view.steps = known(checked.host.len() + of_pods.sum::<usize>());
     let unsupported = checked.problems.iter().filter(|problem| {
         let is_of_host = matches!(*problem.cause, Cause::Snapshot(_));
         let is_object = is_of_host || problem.pod.is_some();
         problem.is_error() && problem.code() == Code::Unsupported && is_object
     });
-    view.unsupported = Some(unsupported.count());
+    view.unsupported = known(unsupported.count());
     view.oldest_age = checked.oldest_age;
     view.last_success = checked.last_success;
     view.rehearsal = checked.rehearsed.as_ref().map(Rehearsed::figures);
-    view.pods.insert(State::Empty, checked.empty);
-    view.left_out = checked.left_out.len();
+    view.is_checked = true;
+    view.left_out = known(checked.left_out.len());
     view.left_out_pods = checked.left_out.iter().map(PodInfo::title).collect();
-    for one in &checked.pods {
-        *view.pods.entry(one.state.into()).or_default() += 1;
-        if let Some(word) = one.lost {
-            *view.lost.entry(word).or_default() += 1;
-        }
+    let of = |is_one: &dyn Fn(&CheckedPod) -> bool| {
+        let all = checked.pods.iter();
+        all.filter(|one| is_one(one)).count()
+    };
+    for (state, count) in &mut view.pods {
+        let empty = if *state == State::Empty {
+            checked.empty
+        } else {
+            0
+        };
+        *count = known(empty + of(&|one| State::from(one.state) == *state));
+    }
+    for (word, count) in &mut view.lost {
+        *count = known(of(&|one| one.lost == Some(*word)));
     }
     let pod = |one: CheckedPod| PodView {
         lost: Some(LostView(one.lost)),
@@ -159,10 +171,8 @@ fn verdict(document: &Document, check: &CheckView, style: Style) -> Option<LastL
         CheckStatus::Warning | CheckStatus::Unknown => Tone::Warning,
         CheckStatus::Critical => Tone::Bad,
     };
-    let total: usize = check.pods.values().sum();
     // Also where no pod was checked: the sum names only pods that are not covered.
-    let new = check.pods.get(&State::New).copied().unwrap_or_default();
-    let is_well = covered(check) + new == total;
+    let is_well = covered(check) + check.count(State::New) == check.total();
     let verdict = LastLine::new(sum(document, check, style.now), is_well);
     Some(verdict.headed(check.status.to_string(), tone))
 }
@@ -184,26 +194,39 @@ fn plugin_line(document: &Document, check: &CheckView) -> String {
         let title = problem.pod.as_ref().and_then(title);
         format!("; {}", problem.line(title.as_deref())).replace('|', "/")
     });
-    let total: usize = check.pods.values().sum();
-    let states = check.pods.iter().map(|(state, count)| {
-        let name = state.to_string().replace('-', "_");
-        format!(" {name}={count};{};0", limits(*state))
-    });
-    let lost: usize = check.lost.values().sum();
     let figures = check.rehearsal.as_ref();
     let rehearsed = figures.map_or_else(String::new, |one| format!("; {}", rehearsed(one)));
-    let limit = check.max_age.as_secs();
-    let age = check.oldest_age;
-    let age = age.map(|age| format!(" oldest_checkpoint={age}s;{limit};;0"));
     format!(
-        "NETFIX {} - {}{rehearsed}{} | pods={total};;;0{} lost={lost};;0;0{} drift_steps={};0;;0\n",
+        "NETFIX {} - {}{rehearsed}{}{}\n",
         check.status,
         sum(document, check, Timestamp::now()).replace('|', "/"),
         first.unwrap_or_default(),
-        join(states, ""),
-        age.unwrap_or_default(),
-        check.steps
+        performance_data(check)
     )
+}
+
+/// The performance data behind its bar; without what is unknown.
+fn performance_data(check: &CheckView) -> String {
+    let states = check.pods.iter().filter_map(|(state, count)| {
+        let name = state.to_string().replace('-', "_");
+        Some(format!("{name}={};{};0", (*count)?, limits(*state)))
+    });
+    let (total, lost) = (check.total(), check.lost());
+    let is_known = |count: usize| count > 0 || !check.is_unread();
+    let pods = is_known(total).then(|| format!("pods={total};;;0"));
+    let lost = is_known(lost).then(|| format!("lost={lost};;0;0"));
+    let limit = check.max_age.as_secs();
+    let age = check.oldest_age;
+    let age = age.map(|age| format!("oldest_checkpoint={age}s;{limit};;0"));
+    let steps = check.steps.map(|steps| format!("drift_steps={steps};0;;0"));
+    let all = pods.into_iter().chain(states);
+    let all = all.chain(lost).chain(age).chain(steps);
+    let data = join(all, " ");
+    if data.is_empty() {
+        data
+    } else {
+        format!(" | {data}")
+    }
 }
 
 /// From how many pods in this state on there is a warning, and a critical finding.
@@ -216,7 +239,7 @@ fn limits(state: State) -> &'static str {
 }
 
 fn sum(document: &Document, check: &CheckView, now: Timestamp) -> String {
-    let total: usize = check.pods.values().sum();
+    let total = check.total();
     let pods = match total {
         0 if check.status == CheckStatus::Ok => "no pod is running".to_owned(),
         0 => "no pod was checked".to_owned(),
@@ -228,20 +251,18 @@ fn sum(document: &Document, check: &CheckView, now: Timestamp) -> String {
             age.unwrap_or_else(|_| time.to_owned())
         }
         // Nothing was read.
-        None if check.unsupported.is_none()
-            || document.problems.iter().any(Problem::hides_host_record) =>
-        {
+        None if !check.is_checked || document.problems.iter().any(Problem::hides_host_record) => {
             UNKNOWN.to_owned()
         }
         None => "none in this boot".to_owned(),
     };
-    let left_out = match check.left_out {
+    let left_out = match check.left_out.unwrap_or_default() {
         0 => String::new(),
         some => format!("; {} left out", count(some, "pod")),
     };
     let names = check.left_out_pods.iter().take(NAMED);
     let names: Vec<String> = names.map(|name| escape(name)).collect();
-    let names = match (names.as_slice(), check.left_out > NAMED) {
+    let names = match (names.as_slice(), check.left_out_pods.len() > NAMED) {
         ([], _) => String::new(),
         (names, false) => format!("; left out: {}", names.join(", ")),
         (names, true) => format!("; left out: {}, ...", names.join(", ")),
@@ -251,19 +272,20 @@ fn sum(document: &Document, check: &CheckView, now: Timestamp) -> String {
 
 fn covered(check: &CheckView) -> usize {
     let covered = check.pods.iter().filter(|(state, _)| is_covered(**state));
-    covered.map(|(_, count)| count).sum()
+    covered.filter_map(|(_, count)| *count).sum()
 }
 
 fn coverage(check: &CheckView, total: usize) -> String {
-    let new = check.pods.get(&State::New).copied().unwrap_or_default();
+    let new = check.count(State::New);
     if new == total {
         return format!("{}, without a checkpoint yet", count(new, "new pod"));
     }
     let good = covered(check);
     // New pods are counted beside those that should match.
     let expected = count(total - new, pod_noun(check.is_selection));
-    let lost: usize = check.lost.values().sum();
-    let unknown = check.lost.get(NO_CHECKPOINT).copied().unwrap_or_default();
+    let lost = check.lost();
+    let unknown = check.lost.get(NO_CHECKPOINT).copied().flatten();
+    let unknown = unknown.unwrap_or_default();
     let rest = check.pods.iter().filter(|(state, _)| !is_covered(**state));
     let others = others(rest.map(|(state, count)| {
         // Those that have lost their network are counted first.
@@ -272,7 +294,7 @@ fn coverage(check: &CheckView, total: usize) -> String {
             State::NoCheckpoint => unknown,
             _ => 0,
         };
-        (count.saturating_sub(of_lost), state)
+        (count.unwrap_or_default().saturating_sub(of_lost), state)
     }));
     match (lost, good) {
         (0, good) => format!("{good} of {expected} match a fresh checkpoint{others}"),

@@ -65,7 +65,10 @@ fn stored(status: &StatusView, now: Timestamp) -> Facts {
     let checkpoints = count(status.checkpoints, "checkpoint");
     let generations = match unread(status, StatusPart::Generations) {
         Some(unread) => format!("generations {unread}"),
-        None => format!("{} kept", count(status.generations, "generation")),
+        None => format!(
+            "{} kept",
+            count(status.generations.unwrap_or_default(), "generation")
+        ),
     };
     vec![
         ("snapshot", last),
@@ -199,7 +202,15 @@ pub(super) fn of_hold(document: &Document, style: Style) -> Screen<'_> {
         _ if style.is_quiet() => Screen::default(),
         Some(Extra::Window(view)) => {
             let next = next(document.command, view);
-            Screen::new(text::facts(hold::facts(view), style.lines) + &next, None)
+            let body = text::facts(hold::facts(view), style.lines) + &next;
+            Screen {
+                // Followed until its netfix was gone: the facts are those of the problem.
+                listed: match document.command {
+                    Verb::Status => &document.problems,
+                    _ => &[],
+                },
+                ..Screen::new(body, None)
+            }
         }
         // No window was open.
         None if document.exit == 0 => {

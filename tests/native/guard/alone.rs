@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
-use super::{Guard, add_upper, once, pod_on, remembered, starting, upgrade};
+use super::{Guard, add_upper, once, pod_on, remembered, starting, unplanned, upgrade};
 use crate::common::background::{Background, wait_until};
 use crate::common::runtimes::{FakeCri, Sandbox, Script};
 use crate::common::{Node, Pod};
@@ -51,6 +51,66 @@ fn a_deleted_link_stays_deleted_when_the_pods_of_another_nic_are_restored() {
     once(&node, "").stderr_has(&["link-deleted: vx0"]);
     other.assert_same_as(&before);
     assert!(!node.ns.has_link("vx0") && !deleted.has_eth0());
+}
+
+#[test]
+fn a_loss_that_is_left_alone_is_named_and_nothing_is_called_well() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    let before: Vec<_> = pods.iter().map(Pod::capture).collect();
+    node.netfix_alone("snapshot").exits(0);
+    node.netfix_alone("guard --once")
+        .exits(0)
+        .stderr_has(&["watching: nothing of the last snapshot is lost"]);
+    let named = |words: &[&str]| {
+        let run = node.netfix_alone("guard --once").exits(1).stderr_has(words);
+        assert!(!run.err.contains("nothing of"), "{}", run.transcript());
+    };
+    // A pod's addresses.
+    pods[0].ip("addr flush dev eth0");
+    named(&[
+        "left alone: ",
+        pods[0].name(),
+        "has lost all its",
+        "under it stayed",
+    ]);
+    // A link that is down, beside it.
+    pods[1].ip("link set eth0 down");
+    named(&[pods[0].name(), pods[1].name(), "is down"]);
+    node.netfix_alone("restore").exits(0);
+    // The host's own.
+    let host = node.ns.ip("-j addr show dev eth0");
+    node.ns.ip("addr flush dev eth0");
+    named(&["the host (eth0 has lost all its"]);
+    node.netfix_alone("restore").exits(0);
+    assert_ne!(node.ns.ip("-4 -br addr show dev eth0").trim(), "", "{host}");
+    node.netfix_alone("guard --once").exits(0);
+    // A pod whose record nobody can read.
+    let checkpoint = node.checkpoint_of(&pods[0]);
+    fs::write(&checkpoint, "{").expect("a damaged checkpoint");
+    fs::remove_dir_all(node.state_dir().join("generations")).expect("the generations");
+    named(&[pods[0].name(), "its checkpoint cannot be read"]);
+    for (pod, before) in pods.iter().zip(&before) {
+        pod.assert_same_as(before);
+    }
+    assert!(unplanned(&node).is_empty());
+}
+
+#[test]
+fn a_selector_that_matches_no_pod_is_not_found() {
+    let node = Node::new();
+    let _pod = node.pod("web").simple();
+    node.snapshot();
+    let run = node.netfix("guard --once --pod shop/nosuch").exits(4);
+    run.stderr_has(&["not-found: ", "--pod shop/nosuch"]);
+    let mut command = node.netfix_command(&[], "guard --pod shop/nosuch");
+    let guard = Background::start(&mut command, node.temp().join("nosuch"));
+    assert!(
+        wait_until(|| guard.text().contains("not-found: ")),
+        "{}",
+        guard.text()
+    );
+    assert!(!guard.text().contains("nothing of"), "{}", guard.text());
 }
 
 #[test]

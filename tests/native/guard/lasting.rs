@@ -56,6 +56,11 @@ fn an_upgrade_closes_the_window_of_a_killed_guard_and_has_its_own() {
         open.exists()
     });
     assert!(was_open);
+    // Its window is no one's until then, and that is told at once.
+    node.netfix_alone("wait --timeout 1s")
+        .exits(124)
+        .stderr_has(&["warning: window-open: ", "`netfix guard`"]);
+    node.netfix_alone("status --follow").exits(5);
     node.restore();
     Run::of(&mut upgrade(&node, "", &["true"])).exits(0);
     let windows = unplanned(&node);

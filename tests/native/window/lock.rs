@@ -105,18 +105,40 @@ fn beside_a_window_changes_are_refused_readers_work_and_follow_shows_all_to_the_
 }
 
 #[test]
-fn status_follow_continues_with_the_netfix_that_takes_over_a_killed_window() {
+fn status_follow_ends_with_the_netfix_of_its_window_and_names_the_next_command() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let command = waiting(&scene);
     let upgrade = scene.start_upgrade("", &command);
     scene.wait_for_file("begun");
-    let follow = scene.start("status --follow");
-    follow.wait_for("before the sign");
+    let follows = [
+        "status --follow",
+        "status --follow -o json",
+        "status --follow -q",
+    ];
+    let follows = follows.map(|words| scene.start(words));
+    follows[0].wait_for("before the sign");
+    follows[2].wait_for("before the sign");
     upgrade.kill();
     let process = scene.window().expect("a window")["run"]["process"]["pid"].clone();
+    // COMMAND still runs, and the restore comes after it.
+    let [text, json, quiet] = follows.map(|follow| follow.finish().exits(5));
+    let wait = format!("Wait for COMMAND or stop it (`kill {process}`). Then run `netfix restore`");
+    let lines = text
+        .out
+        .lines()
+        .filter(|line| line.contains("netfix died in phase command"));
+    assert_eq!(lines.count(), 1, "{}", text.transcript());
+    let said: String = text.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(said.matches(&wait).count(), 1, "{}", text.transcript());
+    assert_eq!(text.err, "", "{}", text.transcript());
+    let document = json.json();
+    assert_eq!(document["window"]["next"]["step"], "wait-for-command");
+    assert_eq!(document["problems"][0]["code"], "window-open");
+    quiet.stderr_has(&["window-open", &wait]);
+    // Another one says the same at once.
+    scene.netfix("status --follow").exits(5);
     go(&scene);
-    follow.wait_for("after the sign");
     let runs = || {
         tool::try_run(
             scene
@@ -127,13 +149,11 @@ fn status_follow_continues_with_the_netfix_that_takes_over_a_killed_window() {
         .is_ok()
     };
     assert!(wait_until(|| !runs()), "COMMAND does not end");
+    scene
+        .netfix("status --follow")
+        .exits(5)
+        .stdout_has(&["Run `netfix restore`, then `netfix resume`"]);
     scene.upgrade("", &scene.reload()).exits(0);
-    let run = follow.finish().exits(0);
-    assert!(
-        run.out.contains("the driver is being upgraded"),
-        "{}",
-        run.transcript()
-    );
     scene.assert_whole();
 }
 

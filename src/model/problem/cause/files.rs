@@ -159,5 +159,10 @@ causes! {
         Unreadable { error: String } => Unreadable,
         NoDocument { error: String } => Unreadable,
         Empty => Unreadable,
+        Old { age: Duration, most: Duration } => CheckpointStale,
+        Future { by: Duration } => CheckpointStale,
+        Undated => CheckpointStale,
+        Selection => NotSelected,
+        Superseded { others: usize, newest: String } => CheckpointStale,
     }
 }
