@@ -170,19 +170,20 @@ pub struct DriverChange {
 
 impl NodeDocument {
     fn hostname(&self) -> Option<&String> {
-        let window = self
-            .report
-            .as_ref()
-            .and_then(|report| report.node.hostname.as_ref());
-        window.or(self.node.hostname.as_ref())
+        self.of_node(|node| node.hostname.as_ref())
     }
 
     fn machine_id(&self) -> Option<&String> {
-        let window = self
-            .report
-            .as_ref()
-            .and_then(|report| report.node.machine_id.as_ref());
-        window.or(self.node.machine_id.as_ref())
+        self.of_node(|node| node.machine_id.as_ref())
+    }
+
+    /// As the window has it, or the check.
+    fn of_node<'a>(
+        &'a self,
+        part: impl Fn(&'a NodeIdentity) -> Option<&'a String>,
+    ) -> Option<&'a String> {
+        let window = self.report.as_ref().and_then(|report| part(&report.node));
+        window.or_else(|| part(&self.node))
     }
 
     /// When it shows the node: when that was checked, or when the window was opened and how long it was open.
