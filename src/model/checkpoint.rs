@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::text::escape;
 use super::{
-    AddressProxy, Bytes, Hardware, IfName, Mac, NetState, NetnsIdentity, NodeIdentity, PodId,
+    AddressProxy, AnswerRecords, Bytes, Hardware, IfName, Mac, NetState, NetnsIdentity,
+    NodeIdentity, PodId,
 };
 use crate::model::net::link::Vlan;
 use crate::model::net::link::is_switch;
@@ -246,6 +247,9 @@ pub struct NodeState {
     /// What answered for addresses of pods while they had them, at the last window's snapshot and in each `verify` since.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub proxies: Vec<AddressProxy>,
+    /// What has answered the pods and the host.
+    #[serde(default, skip_serializing_if = "AnswerRecords::is_empty")]
+    pub answers: AnswerRecords,
 }
 
 /// The part of a large checkpoint that concerns other pods: they need not wait until the whole file is read.

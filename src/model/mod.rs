@@ -2,6 +2,7 @@
 //!
 //! This module performs no I/O and depends on no other layer.
 
+pub mod answers;
 pub mod bytes;
 pub mod checkpoint;
 pub mod conflict_probe;
@@ -41,6 +42,7 @@ pub(crate) use crate::model::pod::summary::interfaces;
 pub use crate::model::pod::summary::{
     GatewayAnswer, Interface, PodSummary, State, TargetAnswer, TargetKind,
 };
+pub use answers::{AnswerRecord, AnswerRecords};
 pub use bytes::Bytes;
 pub use checkpoint::{Checkpoint, NodeState, PodInfo, StackLink};
 pub use conflict_probe::{AddressProxy, ConflictProbe, ProbeRate};

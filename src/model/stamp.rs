@@ -77,9 +77,10 @@ impl NodeState {
         self.complete_boottime = at.boottime;
     }
 
-    /// Forgets when checkpoints were verified that are not stored any more.
+    /// Forgets when checkpoints were verified, and what answered, of pods that are not stored any more.
     pub(crate) fn forget_unless(&mut self, is_stored: impl Fn(&PodId) -> bool) {
         self.seen.retain(|id, _| is_stored(id));
         self.seen_boottime.retain(|id, _| is_stored(id));
+        self.answers.forget_unless(is_stored);
     }
 }

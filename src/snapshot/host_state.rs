@@ -144,6 +144,7 @@ impl Known<'_> {
             complete_boottime: old.and_then(|old| old.complete_boottime),
             large: BTreeMap::new(),
             proxies: old.map(|old| old.proxies.clone()).unwrap_or_default(),
+            answers: old.map(|old| old.answers.clone()).unwrap_or_default(),
         }
     }
 }
