@@ -47,6 +47,13 @@ pub(crate) fn wall_before(ago: u64) -> String {
     format!("{then:.3}")
 }
 
+/// An hour ago, as checkpoints have it.
+pub(crate) fn hour_ago() -> String {
+    let now = Timestamp::now();
+    let then = now.as_second().saturating_sub(3600);
+    Timestamp::from_second(then).unwrap_or(now).to_string()
+}
+
 /// How far the wall clock was set since a moment that both clocks have, in milliseconds; `None` where it was not.
 pub(crate) fn set_since(wall: &str, since_boot: u64) -> Option<i64> {
     /// Both clocks were read one after the other, and NTP corrects a running clock by up to 0.5 ms a second.

@@ -28,7 +28,8 @@ pub(super) fn run(args: &VerifyArgs, context: &mut Context) -> Result<Document, 
     )?;
     abandoned::note_verify(&verified, &context.store);
     let pods = verified.pods.iter().map(|pod| &pod.observed);
-    let answering = answering::record(pods, &verified.observed, node.as_ref(), &context.store);
+    let (host, answers) = (&verified.observed, verified.for_record(false));
+    let answering = answering::record(pods, host, node.as_ref(), answers, &context.store);
     verified.problems.extend(answering);
     Ok(report::verify(verified, args.selectors.is_used()))
 }

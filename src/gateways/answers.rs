@@ -1,14 +1,19 @@
 //! What the gateways of one namespace answered, and what is wrong with it.
 
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 
+use super::destinations;
 use super::question::Question;
+use super::recorded::PastAnswer;
 use super::trial::ProbeAnswer;
+use super::way::Obstacle;
+use crate::clock;
 use crate::kernel::Error;
-use crate::model::GatewayAnswer;
 use crate::model::problem::GatewayCause;
+use crate::model::{AnswerRecord, GatewayAnswer, IfName, Mac, NetState, PodId};
 
 /// For how long a probe may last.
 #[derive(Debug, Clone, Copy)]
@@ -33,6 +38,21 @@ impl ProbeLimits {
     }
 }
 
+/// What a gateway has answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct GatewayReply {
+    /// From the request to the answer; `None` when it is not known which request was answered.
+    pub rtt: Option<Duration>,
+    /// The hardware address of the answer.
+    pub lladdr: Option<Mac>,
+    /// When the first answer came; where there is one to a ping, that one.
+    pub at: Instant,
+    /// Whether it answered ARP or neighbour discovery.
+    pub arp: bool,
+    /// Whether it answered a ping.
+    pub ping: bool,
+}
+
 /// What the gateways of one namespace answered.
 #[derive(Debug)]
 pub(crate) struct Answers {
@@ -40,13 +60,17 @@ pub(crate) struct Answers {
     pub gateways: Vec<GatewayAnswer>,
     /// When the first of them answered.
     pub first: Option<Instant>,
+    /// The same for the record, without the pod; and whether the kernel sees an answer to ARP.
+    found: Vec<(AnswerRecord, bool)>,
 }
 
 /// Whether a namespace reaches its gateways; the worst of them decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Reachability {
     NoGateway,
-    /// All answered.
+    /// None of them has ever answered.
+    NeverAnswered,
+    /// All answered, but for those that never did.
     Reachable,
     /// One could not be probed.
     Unknown,
@@ -62,6 +86,10 @@ pub(crate) enum Reachability {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SilenceKind {
     Gateway,
+    /// A gateway that answers no pings any more, and ARP.
+    ArpOnly,
+    /// A gateway that has never answered: nothing is known to be lost.
+    NeverAnswered,
     /// A gateway that could not be probed.
     NotProbed,
     Target,
@@ -73,7 +101,46 @@ impl Answers {
             state,
             gateways: Vec::new(),
             first: None,
+            found: Vec::new(),
         }
+    }
+
+    /// What answered, for the record of this pod or of the host. A gateway without an answer is known as one that never answers where
+    /// nothing has been lost yet, `is_before` a window, or where another one on its link answers: the link is not to blame.
+    pub(super) fn for_record(
+        &self,
+        pod: Option<&PodId>,
+        is_before: bool,
+    ) -> impl Iterator<Item = AnswerRecord> {
+        let has_answer = move |dev: &IfName| {
+            let mut found = self.found.iter();
+            found.any(|(one, _)| one.has_answered() && one.dev == *dev)
+        };
+        let found = self.found.iter().filter(move |(one, can_answer)| {
+            let is_other = !can_answer && self.first.is_some();
+            is_before || is_other || one.has_answered() || has_answer(&one.dev)
+        });
+        found.map(move |(one, _)| AnswerRecord {
+            pod: pod.cloned(),
+            ..one.clone()
+        })
+    }
+
+    fn note(&mut self, question: &Question, reply: Option<GatewayReply>, can_answer: bool) {
+        if question.is_any_router() {
+            return;
+        }
+        let now = clock::whole_seconds();
+        let is = |kind: fn(&GatewayReply) -> bool| reply.as_ref().is_some_and(kind);
+        let record = AnswerRecord {
+            pod: None,
+            address: question.gateway,
+            dev: question.dev.clone(),
+            mac: reply.and_then(|reply| reply.lladdr),
+            arp: is(|reply| reply.arp).then(|| now.clone()),
+            ping: is(|reply| reply.ping).then_some(now),
+        };
+        self.found.push((record, can_answer));
     }
 
     /// Adds the answer of one gateway; returns what is wrong with it.
@@ -83,54 +150,136 @@ impl Answers {
         answer: ProbeAnswer,
         limits: ProbeLimits,
     ) -> Option<(SilenceKind, GatewayCause)> {
-        let mut view = GatewayAnswer {
+        let reply = match answer {
+            ProbeAnswer::Reachable(reply) | ProbeAnswer::ArpOnly(reply) => Some(reply),
+            _ => None,
+        };
+        let silence = answer.silence(question, limits);
+        match answer {
+            // It was reached, and did not answer itself.
+            ProbeAnswer::Reachable(GatewayReply {
+                arp: false,
+                ping: false,
+                ..
+            }) => {}
+            ProbeAnswer::Reachable(_) | ProbeAnswer::ArpOnly(_) | ProbeAnswer::Silent => {
+                self.note(question, reply, true);
+            }
+            ProbeAnswer::Static | ProbeAnswer::Redirected => self.note(question, None, false),
+            _ => {}
+        }
+        let kind = silence.as_ref().map(|(kind, _)| *kind);
+        let (state, reachable) = match kind {
+            None => (Reachability::Reachable, Some(true)),
+            Some(SilenceKind::NeverAnswered) => (Reachability::NeverAnswered, Some(false)),
+            Some(SilenceKind::NotProbed) => (Reachability::Unknown, None),
+            Some(SilenceKind::Gateway | SilenceKind::ArpOnly | SilenceKind::Target) => {
+                (Reachability::Unreachable, Some(false))
+            }
+        };
+        if let Some(reply) = reply.filter(|_| kind.is_none()) {
+            self.first = Some(self.first.map_or(reply.at, |first| first.min(reply.at)));
+        }
+        let rtt = reply.and_then(|reply| reply.rtt);
+        self.state = self.state.max(state);
+        self.gateways.push(GatewayAnswer {
             address: question.gateway,
             dev: question.dev.clone(),
-            reachable: Some(false),
-            rtt_us: None,
-            lladdr: None,
-        };
-        let mut state = Reachability::Unreachable;
-        let cause = match answer {
-            ProbeAnswer::Reachable { rtt, lladdr, at } => {
-                state = Reachability::Reachable;
-                view.reachable = Some(true);
-                view.rtt_us = rtt.and_then(|rtt| u64::try_from(rtt.as_micros()).ok());
-                view.lladdr = lladdr;
-                self.first = Some(self.first.map_or(at, |first| first.min(at)));
-                None
+            reachable,
+            never_answered: kind == Some(SilenceKind::NeverAnswered),
+            rtt_us: rtt.and_then(|rtt| u64::try_from(rtt.as_micros()).ok()),
+            lladdr: reply.and_then(|reply| reply.lladdr),
+        });
+        silence
+    }
+}
+
+impl ProbeAnswer {
+    /// The hardware address of a gateway that was reached.
+    pub(super) fn lladdr(self) -> Option<Mac> {
+        match self {
+            Self::Reachable(reply) => reply.lladdr,
+            _ => None,
+        }
+    }
+
+    /// Whether it answered anything.
+    pub(super) fn is_heard(self) -> bool {
+        matches!(self, Self::Reachable(_) | Self::ArpOnly(_))
+    }
+
+    /// What is wrong with it.
+    fn silence(
+        self,
+        question: &Question,
+        limits: ProbeLimits,
+    ) -> Option<(SilenceKind, GatewayCause)> {
+        let (kind, cause) = match self {
+            Self::Reachable(_) => return None,
+            Self::ArpOnly(_) => (SilenceKind::ArpOnly, GatewayCause::ArpOnly),
+            Self::Silent if question.before == PastAnswer::Never => {
+                (SilenceKind::NeverAnswered, GatewayCause::NeverAnswered)
             }
-            ProbeAnswer::Static => {
-                state = Reachability::Unknown;
-                view.reachable = None;
-                Some(GatewayCause::PermanentNeighbour)
+            Self::Silent => {
+                let timeout = limits.answer;
+                (SilenceKind::Gateway, GatewayCause::NoAnswer { timeout })
             }
-            ProbeAnswer::Silent => Some(GatewayCause::NoAnswer {
-                timeout: limits.answer,
-            }),
-            ProbeAnswer::Late => {
-                state = Reachability::Unknown;
-                view.reachable = None;
-                Some(GatewayCause::OverBudget { budget: limits.pod })
+            Self::Static if question.before == PastAnswer::Never => {
+                (SilenceKind::NeverAnswered, GatewayCause::NeverProbed)
             }
-            ProbeAnswer::Refused(errno @ (Errno::ENOBUFS | Errno::ENOMEM)) => {
-                state = Reachability::Unknown;
-                view.reachable = None;
+            Self::Static => (SilenceKind::NotProbed, GatewayCause::PermanentNeighbour),
+            Self::Redirected => (SilenceKind::NotProbed, GatewayCause::Redirected),
+            Self::Late => {
+                let budget = limits.pod;
+                (SilenceKind::NotProbed, GatewayCause::OverBudget { budget })
+            }
+            Self::Refused(errno) => {
                 let error = Error::from(errno).to_string();
-                Some(GatewayCause::NoMemory { error })
+                match errno {
+                    Errno::ENOBUFS | Errno::ENOMEM => {
+                        (SilenceKind::NotProbed, GatewayCause::NoMemory { error })
+                    }
+                    _ => (SilenceKind::Gateway, GatewayCause::CannotProbe { error }),
+                }
             }
-            ProbeAnswer::Refused(errno) => Some(GatewayCause::CannotProbe {
-                error: Error::from(errno).to_string(),
-            }),
-            ProbeAnswer::Blocked(obstacle) => Some(obstacle.cause(question)),
-            ProbeAnswer::NoInterface => Some(GatewayCause::InterfaceMissing),
+            Self::Blocked(obstacle) => (SilenceKind::Gateway, obstacle.cause(question)),
+            Self::NoInterface => (SilenceKind::Gateway, GatewayCause::InterfaceMissing),
         };
-        self.state = self.state.max(state);
-        let kind = match view.reachable {
-            None => SilenceKind::NotProbed,
-            Some(_) => SilenceKind::Gateway,
+        Some((kind, cause))
+    }
+
+    /// A gateway has answered, too, where one of the targets did through it alone, `beyond` it.
+    pub(super) fn with_targets<'a>(
+        self,
+        question: &Question,
+        state: &NetState,
+        mut beyond: impl Iterator<Item = &'a IpAddr>,
+    ) -> Self {
+        let is_open = matches!(
+            self,
+            Self::ArpOnly(_)
+                | Self::Silent
+                | Self::Static
+                | Self::Redirected
+                | Self::Blocked(Obstacle::Refused(_))
+        );
+        let is_through = |to: &IpAddr| {
+            let route = destinations::route_to(state, *to);
+            let hops = route.map(|route| route.gateways().into_iter().collect::<Vec<_>>());
+            hops.is_some_and(|hops| hops == [(question.gateway, &question.dev)])
         };
-        self.gateways.push(view);
-        Some((kind, cause?))
+        if !is_open || !beyond.any(is_through) {
+            return self;
+        }
+        Self::Reachable(match self {
+            Self::ArpOnly(reply) => reply,
+            _ => GatewayReply {
+                rtt: None,
+                lladdr: None,
+                at: Instant::now(),
+                arp: false,
+                ping: false,
+            },
+        })
     }
 }

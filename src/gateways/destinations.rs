@@ -1,11 +1,13 @@
 //! The destinations of a namespace's routes. Pure.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
 
-use crate::model::{Address, NetState};
+use crate::model::net::route::TABLE_MAIN;
+use crate::model::{Address, NetState, Route};
 
 /// The destinations of routes by table, and the subnets of addresses.
 pub(super) struct Destinations {
@@ -47,6 +49,23 @@ impl Destinations {
             .map(|at| address_in(net, at))
             .find(|ip| *ip != gateway && is_unicast(*ip) && !is_covered(*ip))
     }
+}
+
+/// The route of the main table that packets to this address take; `None` as well in the subnet of an address.
+pub(super) fn route_to(state: &NetState, to: IpAddr) -> Option<&Route> {
+    let subnets = state.addresses.iter().filter_map(Address::subnet);
+    let subnets = subnets.filter(|net| net.contains(&to));
+    let on_link = subnets.map(|net| net.prefix_len()).max();
+    let routes = state.routes.iter();
+    let covering = routes.filter(|route| {
+        let (net, source, table, tos, _) = route.place();
+        let is_plain = table == TABLE_MAIN && source.is_none() && tos == 0;
+        is_plain && net.contains(&to) && on_link.is_none_or(|length| net.prefix_len() > length)
+    });
+    covering.min_by_key(|route| {
+        let (net, .., metric) = route.place();
+        (Reverse(net.prefix_len()), metric)
+    })
 }
 
 fn is_unicast(ip: IpAddr) -> bool {

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use super::question::{Prober, Question, Questions};
-use crate::model::{IfName, LinkGraph, LinkKind, NetState, Route};
+use crate::inventory::observe::Host;
+use crate::kernel::state;
+use crate::model::{IfName, LinkGraph, LinkKind, NetState, NodeState, Route};
 
 /// Kinds of link with a MAC whose neighbours a program or a controller sets: they do not answer ARP.
 const TUNNELS: [&str; 7] = [
@@ -17,20 +19,37 @@ const TUNNELS: [&str; 7] = [
     "vxlan",
 ];
 
+/// The gateways of the host to ask; `under_pods` and `all_devices` as in [`Scope`].
+pub(super) fn questions(
+    host: &mut Host,
+    node: Option<&NodeState>,
+    under_pods: BTreeSet<IfName>,
+    all_devices: bool,
+) -> Vec<Question> {
+    let router = state::router(&mut host.socket, &host.state);
+    let scope = Scope {
+        now: &host.state,
+        recorded: node.map(|node| &node.state),
+        under_pods,
+        all_devices,
+    };
+    scope.questions(router.unwrap_or_default())
+}
+
 /// What decides which gateways of the host belong to the verdict.
-pub(super) struct Scope<'a> {
-    pub now: &'a NetState,
-    pub recorded: Option<&'a NetState>,
+struct Scope<'a> {
+    now: &'a NetState,
+    recorded: Option<&'a NetState>,
     /// The host's links below the links of the selected pods.
-    pub under_pods: BTreeSet<IfName>,
+    under_pods: BTreeSet<IfName>,
     /// Every pod is selected: a restore brings back every recorded NIC, and the bonds and VLANs on it.
-    pub all_devices: bool,
+    all_devices: bool,
 }
 
 impl Scope<'_> {
     /// The default gateways, and the gateways on links that a restore brings back: those that the host has now, and
     /// those that it should have by its record.
-    pub(super) fn questions(&self, router: Option<(IpAddr, IfName)>) -> Vec<Question> {
+    fn questions(&self, router: Option<(IpAddr, IfName)>) -> Vec<Question> {
         let links = self.links();
         let mut questions = Questions::new(Prober::Host, self.now, self.recorded);
         let mut add = |route: &Route, name_now: &dyn Fn(&IfName) -> IfName| {

@@ -2,41 +2,37 @@
 
 mod answers;
 mod destinations;
+mod forwarding;
 mod host;
 mod names;
 mod probe;
 mod question;
 mod recorded;
+mod redirected;
 mod rules;
+mod survey;
 pub mod targets;
 mod trial;
 mod way;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
-use std::path::Path;
-use std::time::{Duration, Instant};
 
 pub(crate) use self::answers::{Answers, ProbeLimits, Reachability, SilenceKind};
-use self::question::{Prober, Question, Questions};
-use self::recorded::{Record, Recorded};
+use self::question::{Prober, Question, Role};
+use self::recorded::{PastAnswer, Recorded};
+use self::survey::{ProbePlan, survey};
 use self::targets::{Queries, TargetAnswers, VerifyTarget};
 use self::trial::ProbeAnswer;
 use crate::inventory::observe::{Host, Pod};
-use crate::inventory::pods::observe_reach;
-use crate::inventory::{Inventory, private, unread};
+use crate::inventory::{Inventory, private};
 use crate::kernel::Error;
-use crate::kernel::state::{self, Reach};
 use crate::matching::Selection;
-use crate::model::pod::empty::needs_none;
-use crate::model::problem::{GatewayCause, MatchingCause};
+use crate::model::problem::GatewayCause;
 use crate::model::{
-    IfName, LinkGraph, NetState, NodeIdentity, NodeState, PodId, PodSummary, Problem, StackLink,
-    TargetAnswer, interfaces,
+    AnswerRecord, NetState, NodeIdentity, NodeState, PodId, PodSummary, Problem, TargetAnswer,
 };
 use crate::progress::{Listener, Progress, Stage};
-use crate::records::contest::CNI_CACHE;
-use crate::records::evidence::Witnesses;
 use crate::records::stored::Stored;
 use crate::refusal::Refusal;
 
@@ -69,8 +65,12 @@ impl Unanswered {
     pub(crate) fn problem(&self) -> Problem {
         let cause = self.cause.clone();
         let problem = match cause {
-            // What was probed has answered, or is named beside it.
-            GatewayCause::TooManyRoutes { .. } => cause.warning(&self.object),
+            // What was probed has answered, or is named beside it; or nothing shows that anything is lost.
+            GatewayCause::TooManyRoutes { .. }
+            | GatewayCause::NeverAnswered
+            | GatewayCause::NeverProbed
+            | GatewayCause::PermanentNeighbour
+            | GatewayCause::Redirected => cause.warning(&self.object),
             _ => cause.error(&self.object),
         };
         match &self.pod {
@@ -85,6 +85,18 @@ impl Verified {
     pub(crate) fn all_problems(&self) -> Vec<Problem> {
         let unanswered = self.unanswered.iter().map(Unanswered::problem);
         self.problems.iter().cloned().chain(unanswered).collect()
+    }
+
+    /// What answered, for the record; `is_before` a window, while nothing has been lost.
+    pub(crate) fn for_record(&self, is_before: bool) -> Vec<AnswerRecord> {
+        let of_pods = self.pods.iter().flat_map(|one| {
+            let answers = &one.answers;
+            answers.for_record(Some(&one.pod.info.id), is_before)
+        });
+        self.host
+            .for_record(None, is_before)
+            .chain(of_pods)
+            .collect()
     }
 }
 
@@ -107,7 +119,7 @@ pub(crate) fn verify(
     node: Option<&NodeState>,
     selection: &Selection,
     targets: &[VerifyTarget],
-    limits: ProbeLimits,
+    mut limits: ProbeLimits,
     progress: &mut dyn Listener,
 ) -> Result<Verified, Refusal> {
     inventory.learn_names(&stored.records());
@@ -125,31 +137,27 @@ pub(crate) fn verify(
         spent,
         mut unanswered,
     } = survey(&mut inventory, &recorded, node, limits.pod, &mut problems);
-    let scope = host::Scope {
-        now: &inventory.host.state,
-        recorded: node.map(|node| &node.state),
-        under_pods,
-        all_devices: selection.is_everything(),
-    };
-    let router = state::router(&mut inventory.host.socket, scope.now);
-    questions.extend(scope.questions(router.unwrap_or_default()));
+    let all_devices = selection.is_everything();
+    let of_host = host::questions(&mut inventory.host, node, under_pods, all_devices);
+    questions.extend(of_host);
+    remember(&mut questions, &pods, node);
+    limits.answer += forwarding::awaited(&inventory.host.state, &mut problems);
     progress.notice(Progress::Phase(Stage::ProbingGateways, questions.len()));
-    let asking = (0..inventory.pods.len()).filter(|at| !without_network.contains(at));
-    let asking: Vec<usize> = asking.collect();
+    let mut asking: Vec<usize> = (0..inventory.pods.len()).collect();
+    asking.retain(|at| !without_network.contains(at));
     let mut parts = targets::parts(&asking, targets);
     let mut start =
         |pods: &mut [Pod]| Some(Queries::start(pods, parts.next()?, targets, limits.answer));
     let mut queries = start(&mut inventory.pods);
     let answers = probe::probe(&mut inventory, &questions, limits, &spent).map_err(probe_failed)?;
-    let mut host = Answers::none(Reachability::NoGateway);
-    for (question, answer) in questions.iter().zip(answers) {
-        unanswered.extend(take(question, answer, &mut host, &mut pods, limits));
-    }
+    let mut beyond = BTreeMap::new();
     while let Some(part) = queries {
-        for (at, found) in part.finish() {
-            unanswered.extend(pods[at].take(found));
-        }
+        unanswered.extend(take_targets(part, &mut pods, &mut beyond));
         queries = start(&mut inventory.pods);
+    }
+    let mut host = Answers::none(Reachability::NoGateway);
+    for (question, answer) in judged(&questions, answers, &pods, &beyond, &mut inventory.host) {
+        unanswered.extend(take(question, answer, &mut host, &mut pods, limits));
     }
     add_damaged(&mut pods, &stored);
     Ok(Verified {
@@ -160,6 +168,71 @@ pub(crate) fn verify(
         unanswered,
         observed: inventory.host,
     })
+}
+
+/// Adds to each question what the record has of an earlier answer.
+fn remember(questions: &mut [Question], pods: &[VerifiedPod], node: Option<&NodeState>) {
+    for question in questions {
+        let pod = match question.place {
+            Prober::Pod(at) => Some(&pods[at].pod.info.id),
+            Prober::Host => None,
+        };
+        let known = node.map(|node| node.answers.of(pod, question.gateway, &question.dev));
+        question.before = match question.role {
+            Role::Gateway => known.flatten().into(),
+            // A machine of another may no longer answer pings.
+            Role::Neighbour => PastAnswer::Arp,
+        };
+    }
+}
+
+/// Takes what the targets answered, and which answered `beyond` the gateways of each pod.
+fn take_targets(
+    queries: Queries,
+    pods: &mut [VerifiedPod],
+    beyond: &mut BTreeMap<usize, Vec<IpAddr>>,
+) -> Vec<Unanswered> {
+    let mut unanswered = Vec::new();
+    for (at, found) in queries.finish() {
+        let answered = found.iter().filter_map(|(_, found)| found.as_ref().ok());
+        beyond.insert(at, answered.copied().collect());
+        unanswered.extend(pods[at].take(found));
+    }
+    unanswered
+}
+
+/// The answers as they count, with the targets that answered `beyond` the gateways of each pod, and the way back to it. Of neighbours, one that answers is
+/// enough.
+fn judged<'q>(
+    questions: &'q [Question],
+    answers: Vec<ProbeAnswer>,
+    pods: &[VerifiedPod],
+    beyond: &BTreeMap<usize, Vec<IpAddr>>,
+    host: &mut Host,
+) -> Vec<(&'q Question, ProbeAnswer)> {
+    let mut judge = |question: &'q Question, answer: ProbeAnswer| {
+        let Prober::Pod(at) = question.place else {
+            return (question, answer);
+        };
+        let (state, beyond) = (&pods[at].observed, beyond.get(&at));
+        let answer = answer.with_targets(question, state, beyond.into_iter().flatten());
+        let mac = answer.lladdr();
+        let obstacle = mac.and_then(|mac| way::back(host, state, question, mac));
+        (question, obstacle.map_or(answer, ProbeAnswer::Blocked))
+    };
+    let all = questions.iter().zip(answers);
+    let mut all: Vec<_> = all
+        .map(|(question, answer)| judge(question, answer))
+        .collect();
+    let met: BTreeSet<_> = all
+        .iter()
+        .filter(|(question, answer)| question.role == Role::Neighbour && answer.is_heard())
+        .map(|(question, _)| question.place)
+        .collect();
+    all.retain(|(question, answer)| {
+        question.role == Role::Gateway || answer.is_heard() || !met.contains(&question.place)
+    });
+    all
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "for `map_err`")]
@@ -204,165 +277,6 @@ fn add_damaged(pods: &mut Vec<VerifiedPod>, stored: &Stored) {
     pods.sort_by(|a, b| a.pod.info.id.cmp(&b.pod.info.id));
 }
 
-/// What is known before the probe.
-#[derive(Default)]
-struct ProbePlan {
-    /// Every pod, not probed yet.
-    pods: Vec<VerifiedPod>,
-    /// The gateways to probe.
-    questions: Vec<Question>,
-    /// The host's links below the pods' links, now or by the checkpoints.
-    under_pods: BTreeSet<IfName>,
-    /// The pods that had no interface when their state was saved, and have none.
-    without_network: BTreeSet<usize>,
-    /// What each pod has cost.
-    spent: Vec<Duration>,
-    /// Those that cost too much.
-    unanswered: Vec<Unanswered>,
-}
-
-fn survey(
-    inventory: &mut Inventory,
-    recorded: &Recorded<'_>,
-    node: Option<&NodeState>,
-    budget: Duration,
-    problems: &mut Vec<Problem>,
-) -> ProbePlan {
-    let observed = observe_reach(&mut inventory.pods, &inventory.host, budget);
-    let (states, spent): (Vec<_>, _) = observed.into_iter().unzip();
-    let bare: Vec<bool> = states.iter().map(is_bare).collect();
-    let graph = LinkGraph::new(&inventory.host.state.links);
-    let witnesses = Witnesses {
-        answer: inventory.answer.as_ref(),
-        cni_cache: Path::new(CNI_CACHE),
-    };
-    let evidence = witnesses.among(&mut inventory.pods, &bare);
-    let mut survey = ProbePlan {
-        spent,
-        ..ProbePlan::default()
-    };
-    for (at, (pod, state)) in inventory.pods.iter().zip(states).enumerate() {
-        let summary = PodSummary::bare(&pod.info, Some(&pod.netns.path));
-        let mut verified = VerifiedPod::new(summary, Reachability::NoGateway);
-        let object = pod.netns.shown();
-        let then = recorded.about(&inventory.node, pod);
-        survey.stands_on(then.map(|then| then.own.stack.as_slice()));
-        let problem = match state {
-            Ok(reach) => {
-                verified.pod.interfaces = interfaces(&reach.state);
-                survey.stands_on([&*graph.under(&reach.state.links)]);
-                verified.answers.state = survey.note_long(&pod.info.id, &object, &reach);
-                let unread = survey.add_gateways(at, &reach, then, budget);
-                problems.extend(unread.map(|problem| problem.of(&pod.info.id)));
-                verified.observed = reach.state;
-                let known = node.and_then(|node| node.empty(&pod.identity));
-                let was_empty = needs_none(known, evidence[at]);
-                if bare[at] && was_empty {
-                    survey.without_network.insert(at);
-                }
-                let is_unknown = bare[at] && then.is_none() && !was_empty;
-                if is_unknown {
-                    verified.answers.state = Reachability::NoCheckpoint;
-                }
-                is_unknown.then(|| MatchingCause::BareWithoutCheckpoint.error(object))
-            }
-            Err(Error::Late) => {
-                verified.answers.state = Reachability::Unknown;
-                survey.add_unanswered(&pod.info.id, object, GatewayCause::OverBudget { budget });
-                None
-            }
-            Err(error) => {
-                verified.answers.state = Reachability::Failed;
-                Some(unread(&object, &error))
-            }
-        };
-        problems.extend(problem.map(|problem| problem.of(&pod.info.id)));
-        survey.pods.push(verified);
-    }
-    survey
-}
-
-/// Whether it could be read and has no link but a loopback device.
-fn is_bare(read: &Result<Reach, Error>) -> bool {
-    let is_bare = |reach: &Reach| reach.state.links_but_loopback().next().is_none();
-    read.as_ref().is_ok_and(is_bare)
-}
-
-impl ProbePlan {
-    /// Adds the gateways that a pod has and had, as far as its budget allows. Returns why the latter are not known.
-    fn add_gateways(
-        &mut self,
-        at: usize,
-        now: &Reach,
-        then: Option<Record<'_>>,
-        budget: Duration,
-    ) -> Option<Problem> {
-        let begin = Instant::now();
-        let until = begin + budget.saturating_sub(self.spent[at]);
-        let Reach {
-            state,
-            router,
-            long,
-        } = now;
-        let then = then
-            .filter(|_| long.is_none())
-            .map(Record::state)
-            .transpose();
-        let (then, unread) = then.map_or_else(|why| (None, Some(why.clone())), |then| (then, None));
-        let mut questions = Questions::new(Prober::Pod(at), state, then);
-        match long {
-            None => add_gateways(&mut questions, state, then, router.clone()),
-            Some((_, hops)) => hops
-                .iter()
-                .for_each(|(hop, dev)| questions.add_hop(*hop, dev)),
-        }
-        self.questions.extend(questions.finish(Some(until)));
-        self.spent[at] += begin.elapsed();
-        unread
-    }
-
-    /// Adds a pod with more routes than are read. Returns how a pod begins that is probed.
-    fn note_long(&mut self, pod: &PodId, object: &str, reach: &Reach) -> Reachability {
-        let Some((most, _)) = reach.long else {
-            return Reachability::NoGateway;
-        };
-        let cause = GatewayCause::TooManyRoutes { most };
-        self.add_unanswered(pod, object.to_owned(), cause);
-        Reachability::Unknown
-    }
-
-    /// Adds a pod of which nothing, or not everything, is probed.
-    fn add_unanswered(&mut self, pod: &PodId, object: String, cause: GatewayCause) {
-        self.unanswered.push(Unanswered {
-            pod: Some(pod.clone()),
-            object,
-            kind: SilenceKind::NotProbed,
-            cause,
-        });
-    }
-
-    fn stands_on<'a>(&mut self, stacks: impl IntoIterator<Item = &'a [StackLink]>) {
-        let links = stacks.into_iter().flatten();
-        self.under_pods.extend(links.map(|link| link.name.clone()));
-    }
-}
-
-/// The gateways that the pod has now, and those that it should have by its checkpoint.
-fn add_gateways(
-    questions: &mut Questions<'_>,
-    now: &NetState,
-    then: Option<&NetState>,
-    router: Option<(IpAddr, IfName)>,
-) {
-    let before = then.iter().flat_map(|state| &state.routes);
-    for route in now.routes.iter().chain(before) {
-        for (gateway, dev) in route.gateways() {
-            questions.add(gateway, dev, dev, route);
-        }
-    }
-    questions.add_router(router);
-}
-
 impl VerifiedPod {
     fn new(pod: PodSummary, state: Reachability) -> Self {
         Self {
@@ -378,11 +292,11 @@ impl VerifiedPod {
         let mut unanswered = Vec::new();
         for (answer, cause) in found {
             let state = match cause {
-                None => Reachability::Reachable,
-                Some(_) => Reachability::Unreachable,
+                Ok(_) => Reachability::Reachable,
+                Err(_) => Reachability::Unreachable,
             };
             self.answers.state = self.answers.state.max(state);
-            unanswered.extend(cause.map(|cause| Unanswered {
+            unanswered.extend(cause.err().map(|cause| Unanswered {
                 pod: Some(self.pod.info.id.clone()),
                 object: format!("{} {}", answer.kind, answer.target),
                 kind: SilenceKind::Target,

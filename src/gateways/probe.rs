@@ -10,6 +10,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::answers::ProbeLimits;
 use super::question::{Prober, Question};
+use super::redirected;
 use super::trial::{GatewayProbe, ProbeAnswer};
 use crate::inventory::observe::Pod;
 use crate::inventory::{Inventory, visit};
@@ -61,7 +62,9 @@ fn hear(
     /// The kernel copies each broadcast to every macvlan on the same parent: a thousand take it a second, and the first
     /// answers must not wait for that.
     const AT_ONCE: usize = 64;
-    let mut listeners = Vec::new();
+    /// A redirected answer is looked for where there is no other: half of the time is left for it.
+    const SUSPICION: Duration = Duration::from_millis(500);
+    let mut listeners = AnswerListeners::default();
     let about = by_gateway(probes);
     let left = |at: usize| limits.pod.saturating_sub(spent[at]);
     let (mut begin, spare) = (0, AtomicUsize::new(spare(probes)));
@@ -74,13 +77,18 @@ fn hear(
                 .take_while(|probe| probe.question.place == last)
                 .count();
         let some = &mut probes[begin..end];
-        start_some(inventory, some, &mut listeners, (&spare, &left))?;
+        start_some(inventory, some, &mut listeners.kernel, (&spare, &left))?;
         take_answers(inventory, probes, &about, &mut listeners, Instant::now())?;
         begin = end;
     }
     let deadline = Instant::now() + limits.answer;
+    let mut suspicion = Some(Instant::now() + SUSPICION.min(limits.answer / 2));
     while probes.iter().any(GatewayProbe::is_open) && Instant::now() < deadline {
-        let next = probes.iter().filter_map(GatewayProbe::next).min();
+        if suspicion.take_if(|at| Instant::now() >= *at).is_some() {
+            listeners.frames = redirected::listen(inventory, probes);
+        }
+        let next = probes.iter().filter_map(GatewayProbe::next);
+        let next = next.chain(suspicion).min();
         let until = next.map_or(deadline, |next| next.min(deadline));
         take_answers(inventory, probes, &about, &mut listeners, until)?;
         let now = Instant::now();
@@ -92,6 +100,14 @@ fn hear(
         }
     }
     Ok(())
+}
+
+/// What answers are heard by.
+#[derive(Default)]
+struct AnswerListeners {
+    /// The kernel's reports of each namespace.
+    kernel: Vec<(Prober, Socket)>,
+    frames: redirected::FrameListeners,
 }
 
 /// How many sockets for pings may be open beside those that the probes need anyway.
@@ -116,12 +132,15 @@ fn take_answers(
     inventory: &mut Inventory,
     probes: &mut [GatewayProbe<'_>],
     about: &ByGateway,
-    listeners: &mut [(Prober, Socket)],
+    listeners: &mut AnswerListeners,
     until: Instant,
 ) -> Result<(), Error> {
-    let (of_kernel, pings) = ready(listeners, probes, until)?;
-    for at in of_kernel {
-        let (place, listener) = &mut listeners[at];
+    let ready = ready(listeners, probes, until)?;
+    for at in ready.frames {
+        redirected::take(&listeners.frames, at, probes);
+    }
+    for at in ready.kernel {
+        let (place, listener) = &mut listeners.kernel[at];
         let events = neighbour_probe::events(listener).unwrap_or_else(|error| {
             // More events than the socket holds: it costs no other namespace its answers.
             let own = probes.iter_mut();
@@ -139,7 +158,7 @@ fn take_answers(
             }
         }
     }
-    for at in pings {
+    for at in ready.pings {
         let place = probes[at].question.place;
         let taken = socket(inventory, place).and_then(|socket| probes[at].take_ping(socket));
         probes[at].note(taken);
@@ -244,12 +263,19 @@ fn socket(inventory: &mut Inventory, place: Prober) -> Result<&mut Socket, Error
     }
 }
 
-/// The numbers of the listeners with events, and of the probes with an answer to a ping; none when the deadline came first.
+/// What there is to take: the numbers of the listeners with events and with frames, and of the probes with an answer to a ping.
+struct ReadySockets {
+    kernel: Vec<usize>,
+    frames: Vec<usize>,
+    pings: Vec<usize>,
+}
+
+/// Waits until there is something; there is nothing when the deadline came first.
 fn ready(
-    listeners: &[(Prober, Socket)],
+    listeners: &AnswerListeners,
     probes: &[GatewayProbe<'_>],
     deadline: Instant,
-) -> Result<(Vec<usize>, Vec<usize>), Error> {
+) -> Result<ReadySockets, Error> {
     let left = deadline.saturating_duration_since(Instant::now());
     // Rounded up, so that the last millisecond is not spent in a busy loop.
     let timeout =
@@ -258,8 +284,10 @@ fn ready(
     let pings: Vec<_> = pings
         .filter_map(|(at, probe)| Some((at, probe.ping()?)))
         .collect();
-    let kernel = listeners.iter().map(|(_, socket)| socket.as_fd());
+    let kernel = listeners.kernel.iter().map(|(_, socket)| socket.as_fd());
+    let frames = listeners.frames.iter().map(|(_, socket)| socket.as_fd());
     let mut fds: Vec<_> = kernel
+        .chain(frames)
         .chain(pings.iter().map(|(_, ping)| ping.as_fd()))
         .map(|fd| PollFd::new(fd, PollFlags::POLLIN))
         .collect();
@@ -267,14 +295,18 @@ fn ready(
         Ok(_) | Err(nix::errno::Errno::EINTR) => {}
         Err(errno) => return Err(errno.into()),
     }
-    let is_ready = |fd: &PollFd<'_>| fd.revents().is_some_and(|events| !events.is_empty());
-    let (of_kernel, of_pings) = fds.split_at(listeners.len());
-    let of_kernel = of_kernel.iter().enumerate();
-    let of_kernel = of_kernel.filter(|(_, fd)| is_ready(fd));
-    let of_pings = of_pings.iter().zip(&pings);
-    let of_pings = of_pings.filter(|(fd, _)| is_ready(fd));
-    Ok((
-        of_kernel.map(|(at, _)| at).collect(),
-        of_pings.map(|(_, (at, _))| *at).collect(),
-    ))
+    let numbers = |fds: &[PollFd<'_>]| -> Vec<usize> {
+        let is_ready = |fd: &PollFd<'_>| fd.revents().is_some_and(|events| !events.is_empty());
+        let all = fds.iter().enumerate();
+        all.filter_map(|(at, fd)| is_ready(fd).then_some(at))
+            .collect()
+    };
+    let (of_kernel, rest) = fds.split_at(listeners.kernel.len());
+    let (of_frames, of_pings) = rest.split_at(listeners.frames.len());
+    let of_pings = numbers(of_pings).into_iter().map(|at| pings[at].0);
+    Ok(ReadySockets {
+        kernel: numbers(of_kernel),
+        frames: numbers(of_frames),
+        pings: of_pings.collect(),
+    })
 }

@@ -7,18 +7,28 @@ use std::time::Instant;
 use ipnet::{IpNet, Ipv6Net};
 
 use super::destinations::{Destinations, address_in};
+use super::recorded::PastAnswer;
 use super::rules::is_met;
 use crate::kernel::route::lookup::Selector;
 use crate::model::net::address::{DADFAILED, Maker, TENTATIVE};
 use crate::model::net::route::{KIND_UNICAST, TABLE_MAIN};
-use crate::model::{Address, IfName, Indexed, IpFamily, Link, NetState, Route, Rule};
+use crate::model::{Address, AnswerRecord, IfName, Indexed, IpFamily, Link, NetState, Route, Rule};
 
 /// The namespace from which a gateway is probed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Prober {
     Host,
     /// Which of the pods.
     Pod(usize),
+}
+
+/// What a namespace has a next hop for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Its packets to other networks.
+    Gateway,
+    /// Those to this one: it has no gateway, and this neighbour has answered before. Others may end meanwhile: one answer is enough.
+    Neighbour,
 }
 
 /// A gateway that a pod or the host has or had.
@@ -35,6 +45,9 @@ pub(super) struct Question {
     pub has_neighbours: bool,
     /// Whether the time for its namespace was used up before it.
     pub is_late: bool,
+    pub role: Role,
+    /// What it has answered before.
+    pub before: PastAnswer,
     /// What its packets need.
     pub path: Path,
 }
@@ -186,6 +199,19 @@ impl<'a> Questions<'a> {
         self.all[at].path.is_common = true;
     }
 
+    /// Adds the neighbours that have answered, where there is no gateway to ask.
+    pub(super) fn add_neighbours<'r>(&mut self, known: impl Iterator<Item = &'r AnswerRecord>) {
+        if !self.all.is_empty() {
+            return;
+        }
+        for one in known.filter(|one| one.has_answered()) {
+            self.add_hop(one.address, &one.dev);
+        }
+        for question in &mut self.all {
+            question.role = Role::Neighbour;
+        }
+    }
+
     /// The number of the question about a gateway, which is added if there is none.
     fn number(&mut self, gateway: IpAddr, dev: &IfName) -> usize {
         let next = self.all.len();
@@ -237,6 +263,8 @@ impl<'a> Questions<'a> {
             is_up: link.is_some_and(|link| link.flags.up),
             has_neighbours: !gateway.is_multicast() && link.is_some_and(|link| !link.flags.noarp),
             is_late: false,
+            role: Role::Gateway,
+            before: PastAnswer::Unknown,
             path: Path::default(),
         }
     }
@@ -350,7 +378,7 @@ fn family_of(ip: IpAddr) -> IpFamily {
 }
 
 /// Whether packets to other machines can have it as their source.
-fn is_source(address: &Address) -> bool {
+pub(super) fn is_source(address: &Address) -> bool {
     let is_link_local = matches!(address.local, IpAddr::V6(ip) if ip.is_unicast_link_local());
     !address.is_shared() && !is_link_local && !address.local.is_loopback()
 }

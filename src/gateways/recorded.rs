@@ -1,9 +1,9 @@
-//! The recorded states of the pods, by namespace.
+//! The recorded states of the pods, by namespace, and what has answered them.
 
 use crate::inventory::observe::Pod;
 use crate::model::checkpoint::Extension;
 use crate::model::pod::by_netns::ByNetns;
-use crate::model::{NetState, NodeIdentity, Problem};
+use crate::model::{AnswerRecord, NetState, NodeIdentity, Problem};
 use crate::records::stored::Stored;
 use crate::store::Whole;
 
@@ -64,5 +64,30 @@ impl<'a> Recorded<'a> {
     fn candidates(&self, pod: &Pod) -> impl Iterator<Item = (usize, Record<'a>)> {
         let candidates = self.by_netns.candidates(&pod.identity);
         candidates.map(|at| (*at, self.records[*at]))
+    }
+}
+
+/// What a gateway has answered before, by the record: that it must answer again.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum PastAnswer {
+    /// No record shows anything about it.
+    #[default]
+    Unknown,
+    /// It was probed, and has never answered.
+    Never,
+    /// It answered ARP or neighbour discovery, and no ping.
+    Arp,
+    /// It answered pings.
+    Ping,
+}
+
+impl From<Option<&AnswerRecord>> for PastAnswer {
+    fn from(record: Option<&AnswerRecord>) -> Self {
+        match record {
+            None => Self::Unknown,
+            Some(record) if record.ping.is_some() => Self::Ping,
+            Some(record) if record.arp.is_some() => Self::Arp,
+            Some(_) => Self::Never,
+        }
     }
 }

@@ -61,8 +61,8 @@ impl VerifyTarget {
         Ok(Self { kind, host, port })
     }
 
-    /// Asks from the calling thread's namespace; returns the round trip. All addresses of a name share the time.
-    fn probe(&self, from: &Origin, id: u16) -> Result<Duration, GatewayCause> {
+    /// Asks from the calling thread's namespace; returns the round trip, and which address answered. All addresses of a name share the time.
+    fn probe(&self, from: &Origin, id: u16) -> Outcome {
         let addresses = match self.host.parse() {
             Ok(address) => vec![address],
             Err(_) => Resolver::of(from.holder, from.inode)?.resolve(&self.host, from.deadline)?,
@@ -72,7 +72,7 @@ impl VerifyTarget {
             let left = from.deadline.saturating_duration_since(Instant::now());
             let rest = u32::try_from(addresses.len() - at).unwrap_or(u32::MAX);
             match self.reach(*address, id, left / rest) {
-                Ok(Some(rtt)) => return Ok(rtt),
+                Ok(Some(rtt)) => return Ok((rtt, *address)),
                 Ok(None) => failure = from.no_answer(),
                 Err(error) => failure = refused(error),
             }
@@ -122,11 +122,11 @@ impl Origin {
     }
 }
 
-/// The round trip, or why there was none.
-type Outcome = Result<Duration, GatewayCause>;
+/// The round trip and the address that answered, or why none did.
+type Outcome = Result<(Duration, IpAddr), GatewayCause>;
 
-/// What one pod found, target by target.
-pub(super) type TargetAnswers = Vec<(TargetAnswer, Option<GatewayCause>)>;
+/// What one pod found, target by target, with the address that answered.
+pub(super) type TargetAnswers = Vec<(TargetAnswer, Result<IpAddr, GatewayCause>)>;
 
 /// Targets that are being queried: by a thread for each of each pod, so that no pod delays another.
 #[derive(Debug)]
@@ -213,14 +213,14 @@ impl Queries {
         let timeout = self.timeout;
         let answer = |(target, outcome): (&VerifyTarget, Option<Outcome>)| {
             let outcome = outcome.unwrap_or(Err(GatewayCause::TargetSilent { timeout }));
-            let rtt = outcome.as_ref().ok().map(Duration::as_micros);
+            let rtt = outcome.as_ref().ok().map(|(rtt, _)| rtt.as_micros());
             let answer = TargetAnswer {
                 kind: target.kind,
                 target: target.to_string(),
                 reachable: outcome.is_ok(),
                 rtt_us: rtt.and_then(|rtt| u64::try_from(rtt).ok()),
             };
-            (answer, outcome.err())
+            (answer, outcome.map(|(_, address)| address))
         };
         let of_pods = self.outcomes.into_iter();
         of_pods

@@ -7,30 +7,28 @@
 use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::time::{Duration, Instant};
 
-use super::question::Question;
+use super::answers::GatewayReply;
+use super::question::{Prober, Question};
+use super::recorded::PastAnswer;
 use super::targets::process_id;
 use super::way::{self, Obstacle, Way};
 use crate::kernel::address::neighbour_probe::{self, NeighbourEntry, NeighbourEvent};
-use crate::kernel::wire::icmp::Echo;
+use crate::kernel::wire::icmp::{self, Echo};
 use crate::kernel::{Errno, Error, Socket};
 use crate::model::Mac;
 
 /// The answer to a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ProbeAnswer {
-    /// It answered, after so long, with this hardware address.
-    Reachable {
-        /// From the request to the answer; `None` when it is not known which request was answered.
-        rtt: Option<Duration>,
-        /// The hardware address of the answer.
-        lladdr: Option<Mac>,
-        /// When the first answer came.
-        at: Instant,
-    },
+    Reachable(GatewayReply),
+    /// It answers ARP or neighbour discovery, and no pings any more.
+    ArpOnly(GatewayReply),
     /// It did not answer in time.
     Silent,
     /// It did not answer a ping, and the kernel does not resolve it.
     Static,
+    /// No answer was heard, and what its link receives goes to another link.
+    Redirected,
     /// Packets to it do not leave the namespace, or none to destinations behind it.
     Blocked(Obstacle),
     /// The kernel refused the probe.
@@ -45,6 +43,8 @@ pub(super) enum ProbeAnswer {
 const RETRANSMIT: Duration = Duration::from_secs(1);
 /// Between two pings, as ping(8).
 const PING_INTERVAL: Duration = Duration::from_secs(1);
+/// How long a ping may take after an answer to ARP where it is not known that pings are answered.
+const GRACE: Duration = Duration::from_millis(250);
 /// How often it is checked whether an address has become usable.
 const RECHECK: Duration = Duration::from_millis(100);
 
@@ -52,8 +52,8 @@ pub(super) struct GatewayProbe<'a> {
     pub question: &'a Question,
     since: Instant,
     answer: Option<ProbeAnswer>,
-    /// It answered late, to an unknown one of several requests, or before the namespace could send; it is probed once more.
-    late: Option<ProbeAnswer>,
+    /// What it has answered so far.
+    reply: Option<GatewayReply>,
     /// What may pass: an address is not usable yet.
     obstacle: Option<Obstacle>,
     checked: Instant,
@@ -62,6 +62,8 @@ pub(super) struct GatewayProbe<'a> {
     made: Option<u32>,
     /// The kernel does not resolve it.
     is_static: bool,
+    /// What its link receives goes to another link; `None` while that was not asked.
+    pub is_redirected: Option<bool>,
     ping: Option<Echo>,
 }
 
@@ -76,12 +78,13 @@ impl<'a> GatewayProbe<'a> {
             },
             question,
             since: now,
-            late: None,
+            reply: None,
             obstacle: None,
             checked: now,
             way: None,
             made: None,
             is_static: false,
+            is_redirected: None,
             ping: None,
         }
     }
@@ -118,13 +121,23 @@ impl<'a> GatewayProbe<'a> {
 
     /// What came of it.
     pub(super) fn outcome(self) -> ProbeAnswer {
-        let silence = if self.is_static {
-            ProbeAnswer::Static
-        } else {
-            ProbeAnswer::Silent
+        let before = self.question.before;
+        let silence = match self.is_redirected {
+            _ if before == PastAnswer::Ping => ProbeAnswer::Silent,
+            _ if self.is_static => ProbeAnswer::Static,
+            Some(true) if before != PastAnswer::Arp => ProbeAnswer::Redirected,
+            _ => ProbeAnswer::Silent,
         };
+        let is_mute = before == PastAnswer::Ping && self.ping.is_some();
+        let reply = self.reply.map(|reply| {
+            if is_mute && !reply.ping {
+                ProbeAnswer::ArpOnly(reply)
+            } else {
+                ProbeAnswer::Reachable(reply)
+            }
+        });
         let blocked = self.obstacle.map(ProbeAnswer::Blocked);
-        self.answer.or(blocked).or(self.late).unwrap_or(silence)
+        self.answer.or(blocked).or(reply).unwrap_or(silence)
     }
 
     /// Finds the way and sends the first requests; the calling thread must be inside the namespace.
@@ -151,17 +164,21 @@ impl<'a> GatewayProbe<'a> {
         self.is_static = way.index.is_some() && !question.has_neighbours;
         self.resolve(socket)?;
         if pings && !question.is_any_router() {
-            let request = (!process_id(), 0);
-            let ping = Echo::open(
-                self.destination(),
-                request,
-                Some(&question.dev),
-                way.selector,
-            );
-            self.ping = ping.ok();
+            self.ping = self.open_ping();
         }
-        self.send_ping();
+        if self.send_ping() == Some(Errno::EPERM)
+            && icmp::refuses_datagrams(self.destination(), &question.dev, way.selector)
+        {
+            let obstacle = Obstacle::Refused(Errno::EPERM);
+            self.answer = Some(ProbeAnswer::Blocked(obstacle));
+        }
         Ok(())
+    }
+
+    /// A socket for pings in the namespace of the calling thread.
+    fn open_ping(&self) -> Option<Echo> {
+        let (request, dev) = ((!process_id(), 0), Some(&self.question.dev));
+        Echo::open(self.destination(), request, dev, self.way?.selector).ok()
     }
 
     /// The gateway's address, with the link of a link-local one.
@@ -205,24 +222,27 @@ impl<'a> GatewayProbe<'a> {
         Ok(())
     }
 
-    fn send_ping(&mut self) {
-        let Some(ping) = self.ping.as_mut().filter(|_| self.answer.is_none()) else {
-            return;
-        };
-        let sent = ping.send();
-        let errno = sent.err().and_then(|error| error.raw_os_error());
-        // A firewall. Of other errors, those of a lookup show more, and an address may not be usable yet.
-        if errno == Some(libc::EPERM) {
-            self.answer = Some(ProbeAnswer::Blocked(Obstacle::Refused(Errno::EPERM)));
+    /// Sends a ping; returns why none could be sent. No other is sent after one that a firewall dropped: of other errors, those of a
+    /// lookup show more. None is sent while an address is not usable yet: the socket keeps the source of its first request.
+    fn send_ping(&mut self) -> Option<Errno> {
+        let may_send = self.answer.is_none() && self.obstacle.is_none();
+        let ping = self.ping.as_mut().filter(|_| may_send)?;
+        let errno = ping.send().err()?.raw_os_error().map(Errno::from_raw)?;
+        if errno == Errno::EPERM {
+            self.ping = None;
+            self.settle();
         }
+        Some(errno)
     }
 
     /// When something is to be done if no answer comes.
     pub(super) fn next(&self) -> Option<Instant> {
-        let ping = self.ping().map(|ping| ping.sent() + PING_INTERVAL);
+        let ping = self.ping().filter(|_| self.obstacle.is_none());
+        let ping = ping.map(|ping| ping.sent() + PING_INTERVAL);
         let check = self.obstacle.map(|_| self.checked + RECHECK);
         ping.into_iter()
             .chain(check)
+            .chain(self.grace())
             .min()
             .filter(|_| self.is_open())
     }
@@ -233,15 +253,19 @@ impl<'a> GatewayProbe<'a> {
             self.checked = Instant::now();
             if way::find(socket, self.question)?.is_ok() {
                 self.obstacle = None;
-                self.answer = self.late.take();
                 self.take_advertisement();
                 self.send_ping();
             }
         }
         let is_due = |ping: &Echo| ping.sent().elapsed() >= PING_INTERVAL;
         if self.ping().is_some_and(is_due) {
+            // The first one may have a source that was chosen too early. This thread is in the host's namespace.
+            if self.question.place == Prober::Host {
+                self.ping = self.open_ping();
+            }
             self.send_ping();
         }
+        self.settle();
         Ok(())
     }
 
@@ -261,7 +285,7 @@ impl<'a> GatewayProbe<'a> {
         if event.reachable {
             let rtt = self.since.elapsed();
             let is_late = rtt >= RETRANSMIT;
-            self.answered((!is_late).then_some(rtt), event.lladdr);
+            self.take_arp((!is_late).then_some(rtt), event.lladdr);
             if is_late && self.is_open() {
                 self.resolve(socket)?;
             }
@@ -283,33 +307,83 @@ impl<'a> GatewayProbe<'a> {
             Some(index) => neighbour_probe::known_mac(socket, index, self.question.gateway)?,
             None => None,
         };
-        self.answered(Some(rtt), lladdr);
+        self.take_reply(GatewayReply {
+            rtt: Some(rtt),
+            lladdr,
+            at: Instant::now(),
+            arp: false,
+            ping: true,
+        });
         Ok(())
+    }
+
+    /// Whether it may have answered although its namespace does not see that: it is silent, and only the frames on its link were not
+    /// looked at yet.
+    pub(super) fn is_suspect(&self) -> bool {
+        let is_silent = self.is_open() && self.reply.is_none() && !self.is_static;
+        is_silent && self.is_redirected.is_none() && self.neighbour().is_some()
+    }
+
+    /// Takes a frame that its link received, where that goes to another link. A ping has no answer there.
+    pub(super) fn take_frame(&mut self, lladdr: Mac) {
+        self.ping = None;
+        self.take_arp(None, Some(lladdr));
     }
 
     /// A router has answered if the namespace can send to other networks.
     fn take_advertisement(&mut self) {
         if self.question.is_any_router() && self.obstacle.is_none() {
-            self.answer = Some(ProbeAnswer::Reachable {
+            self.answer = Some(ProbeAnswer::Reachable(GatewayReply {
                 rtt: None,
                 lladdr: None,
                 at: Instant::now(),
-            });
+                arp: false,
+                ping: false,
+            }));
         }
     }
 
-    /// It answered, to a known request if there is a round trip.
-    fn answered(&mut self, rtt: Option<Duration>, lladdr: Option<Mac>) {
-        let before = match self.late {
-            Some(ProbeAnswer::Reachable { at, .. }) => Some(at),
-            _ => None,
-        };
-        let at = before.unwrap_or_else(Instant::now);
-        let answer = Some(ProbeAnswer::Reachable { rtt, lladdr, at });
-        if rtt.is_some() && self.obstacle.is_none() {
-            self.answer = answer;
-        } else {
-            self.late = answer;
+    /// It answered ARP or neighbour discovery, to a known request if there is a round trip.
+    fn take_arp(&mut self, rtt: Option<Duration>, lladdr: Option<Mac>) {
+        self.take_reply(GatewayReply {
+            rtt,
+            lladdr,
+            at: Instant::now(),
+            arp: true,
+            ping: false,
+        });
+    }
+
+    fn take_reply(&mut self, new: GatewayReply) {
+        self.reply = Some(self.reply.map_or(new, |old| GatewayReply {
+            rtt: old.rtt.or(new.rtt),
+            lladdr: new.lladdr.or(old.lladdr),
+            at: if new.ping { new.at } else { old.at },
+            arp: old.arp || new.arp,
+            ping: old.ping || new.ping,
+        }));
+        self.settle();
+    }
+
+    /// Until when a ping may be answered that may never be; `None` where nothing waits for that. One that answered late, to an unknown
+    /// one of several requests, is probed once more.
+    fn grace(&self) -> Option<Instant> {
+        let is_known =
+            |reply: &GatewayReply| reply.rtt.is_some() || self.is_redirected == Some(true);
+        let reply = self.reply.filter(|_| self.obstacle.is_none())?;
+        match (&self.ping, self.question.before) {
+            _ if !is_known(&reply) => None,
+            (None, _) => Some(reply.at),
+            (Some(_), PastAnswer::Ping) => None,
+            (Some(_), _) => Some(reply.at + GRACE),
         }
+    }
+
+    /// Ends it if no more answers are needed.
+    fn settle(&mut self) {
+        let is_over = self.grace().is_some_and(|until| Instant::now() >= until);
+        let is_pinged = |reply: &GatewayReply| reply.ping && self.obstacle.is_none();
+        let reply = self.reply.filter(|reply| is_over || is_pinged(reply));
+        self.answer = self.answer.or(reply.map(ProbeAnswer::Reachable));
     }
 }

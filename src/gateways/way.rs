@@ -4,12 +4,17 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::question::{Lack, LackKind, Question};
+use super::question::{Lack, LackKind, Question, is_source};
 use super::rules::refuses;
+use crate::inventory::observe::Host;
 use crate::kernel::dump;
 use crate::kernel::route::lookup::{Found, Selector, lookup};
 use crate::kernel::{Errno, Error, Socket};
 use crate::model::problem::GatewayCause;
+use crate::model::{Mac, NetState, Parent};
+
+/// How many addresses of a pod's interface are looked up on the host.
+const MOST_BACK: usize = 8;
 
 /// How packets get to a gateway.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -35,6 +40,11 @@ pub(super) enum Obstacle {
     Refused(Errno),
     /// The interface is down.
     LinkDown,
+    /// The host is the gateway, and has no route to this address of the pod, or another one.
+    NoWayBack {
+        address: IpAddr,
+        errno: Option<Errno>,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,6 +174,46 @@ pub(super) fn with_rule(
     Ok(Obstacle::NoRoute { to, errno, rule })
 }
 
+/// What is in the way of the answers to a pod with this state, where the host's end of its pair is the gateway, by the MAC that
+/// answered: the host must send the pod's packets there.
+pub(super) fn back(
+    host: &mut Host,
+    state: &NetState,
+    question: &Question,
+    lladdr: Mac,
+) -> Option<Obstacle> {
+    let link = state.link(&question.dev)?;
+    let Some(Parent::Host(end)) = &link.peer else {
+        return None;
+    };
+    let end = host.state.link(end)?;
+    // Another program sends the packets of a port.
+    if end.mac != Some(lladdr) || end.master.is_some() {
+        return None;
+    }
+    let (end, family) = (end.index, question.gateway.is_ipv4());
+    let addresses = state.addresses.iter();
+    let own = addresses.filter(|one| one.dev == question.dev && one.local.is_ipv4() == family);
+    let own = own.filter(|one| is_source(one)).take(MOST_BACK);
+    own.map(|one| one.local).find_map(|address| {
+        let found = lookup(&mut host.socket, address, Selector::default());
+        let errno = match found.ok()? {
+            Err(errno) => Some(errno),
+            Ok(found) if found.index == Some(end) => return None,
+            // A program of the host takes the packets of all pods there, as Cilium's does.
+            Ok(Found {
+                gateway: Some(via), ..
+            }) if has_address(&host.state, via) => return None,
+            Ok(_) => None,
+        };
+        Some(Obstacle::NoWayBack { address, errno })
+    })
+}
+
+fn has_address(state: &NetState, address: IpAddr) -> bool {
+    state.addresses.iter().any(|one| one.local == address)
+}
+
 impl Obstacle {
     fn missing(to: Destination, errno: Errno) -> Self {
         Self::NoRoute {
@@ -198,6 +248,10 @@ impl Obstacle {
                 error: Error::from(errno).to_string(),
             },
             Self::LinkDown => GatewayCause::InterfaceDown,
+            Self::NoWayBack { address, errno } => {
+                let error = errno.map(|errno| format!("{errno:?}"));
+                GatewayCause::NoWayBack { address, error }
+            }
         }
     }
 }

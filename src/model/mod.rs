@@ -2,7 +2,6 @@
 //!
 //! This module performs no I/O and depends on no other layer.
 
-pub mod answers;
 pub mod bytes;
 pub mod checkpoint;
 pub mod conflict_probe;
@@ -35,6 +34,7 @@ pub use crate::model::net::rule::Rule;
 pub(crate) use crate::model::net::state::Indexed;
 pub use crate::model::net::state::NetState;
 pub use crate::model::net::traffic::{Traffic, TrafficObject};
+pub use crate::model::pod::answers::{AnswerRecord, AnswerRecords};
 pub use crate::model::pod::claim::Claim;
 pub use crate::model::pod::identity::{NetnsIdentity, NodeIdentity, PodId};
 pub use crate::model::pod::partial::Partial;
@@ -42,7 +42,6 @@ pub(crate) use crate::model::pod::summary::interfaces;
 pub use crate::model::pod::summary::{
     GatewayAnswer, Interface, PodSummary, State, TargetAnswer, TargetKind,
 };
-pub use answers::{AnswerRecord, AnswerRecords};
 pub use bytes::Bytes;
 pub use checkpoint::{Checkpoint, NodeState, PodInfo, StackLink};
 pub use conflict_probe::{AddressProxy, ConflictProbe, ProbeRate};

@@ -9,6 +9,7 @@ pub(super) struct Answered<'a> {
     pub object: String,
     pub dev: Option<&'a IfName>,
     pub reachable: Option<bool>,
+    pub has_never: bool,
     pub rtt_us: Option<u64>,
     pub lladdr: Option<Mac>,
 }
@@ -22,6 +23,7 @@ pub(super) fn answers<'a>(
         object: one.address.to_string(),
         dev: Some(&one.dev),
         reachable: one.reachable,
+        has_never: one.never_answered,
         rtt_us: one.rtt_us,
         lladdr: one.lladdr,
     });
@@ -29,6 +31,7 @@ pub(super) fn answers<'a>(
         object: format!("{} {}", one.kind, one.target),
         dev: None,
         reachable: Some(one.reachable),
+        has_never: false,
         rtt_us: one.rtt_us,
         lladdr: None,
     });
@@ -41,6 +44,7 @@ impl Answered<'_> {
         match (self.reachable, self.rtt_us) {
             (Some(true), Some(us)) => round_trip(us),
             (Some(true), None) => "answers".to_owned(),
+            (Some(false), _) if self.has_never => "never answered".to_owned(),
             (Some(false), _) => "unreachable".to_owned(),
             (None, _) => "not probed".to_owned(),
         }

@@ -8,6 +8,7 @@ mod changes;
 mod decide;
 mod facts;
 mod host_state;
+mod neighbours;
 mod observe;
 mod write;
 
@@ -145,12 +146,13 @@ pub(crate) fn capture(
     accept: &[Bytes],
     store: &Store,
 ) -> Result<(Captured, Inventory), Problem> {
-    let (now, stored, inventory) = observe(look, selection, accept, store)?;
+    let (now, stored, answers, inventory) = observe(look, selection, accept, store)?;
     let changes = decide(now, &stored);
     let captured = Captured {
         changes,
         stored,
         proxies: None,
+        answers,
     };
     Ok((captured, inventory))
 }

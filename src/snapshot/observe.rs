@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::facts::{Archive, Moment, Observation, PodObservation, Reading};
+use super::neighbours;
 use crate::inventory::look::Look;
 use crate::inventory::observe::{Host, Pod};
 use crate::inventory::pods::ObservedPod;
@@ -15,7 +16,7 @@ use crate::kernel::dump;
 use crate::matching::Selection;
 use crate::matching::claims::{Claimant, contests};
 use crate::model::{
-    Bytes, Hardware, IfName, LinkGraph, Mac, NetState, NodeIdentity, Problem, stack,
+    AnswerRecord, Bytes, Hardware, IfName, LinkGraph, Mac, NetState, NodeIdentity, Problem, stack,
 };
 use crate::plan::snapshot_quality::{host_loss, pod_loss, unsupported_and_lost};
 use crate::records::contest;
@@ -25,13 +26,13 @@ use crate::records::stored::load_node;
 use crate::runtime::RuntimeAnswer;
 use crate::store::Store;
 
-/// Takes down what was seen of the host and the selected pods; returns these too, without their problems.
+/// Takes down what was seen of the host and the selected pods, and what has answered them; returns these too, without their problems.
 pub(super) fn observe(
     look: Look,
     selection: &Selection,
     accept: &[Bytes],
     store: &Store,
-) -> Result<(Observation, Archive, Inventory), Problem> {
+) -> Result<(Observation, Archive, Vec<AnswerRecord>, Inventory), Problem> {
     let Look {
         at,
         stored,
@@ -48,6 +49,7 @@ pub(super) fn observe(
         answer,
         ..
     } = &mut inventory;
+    let answers = neighbours::answers(pods, &observed, host, &at.wall);
     host.read_nics();
     leave_to_pods(&mut host.state, &observed, &claims);
     let links_after =
@@ -65,8 +67,7 @@ pub(super) fn observe(
         archive.past = store.past();
     }
     let (host_now, of_sockets) = find_sockets(pods, &mut observed, host, &archive, node);
-    problems.extend(of_sockets);
-    problems.extend(nics::at_risk(&host_now));
+    problems.extend(of_sockets.into_iter().chain(nics::at_risk(&host_now)));
     let moment = Moment {
         created: at.wall,
         created_boottime: at.boottime,
@@ -84,7 +85,7 @@ pub(super) fn observe(
         problems,
         accept: accept.to_vec(),
     };
-    Ok((now, archive, inventory))
+    Ok((now, archive, answers, inventory))
 }
 
 /// The devices inside pods; `None` where one could not be read.

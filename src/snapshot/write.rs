@@ -10,7 +10,7 @@ use crate::model::checkpoint::{Large, schema_of};
 use crate::model::pod::empty::EmptyNetns;
 use crate::model::problem::StoreEffect;
 use crate::model::{
-    AddressProxy, Checkpoint, NetState, NodeState, PodId, PodSummary, Problem, Stamp,
+    AddressProxy, AnswerRecord, Checkpoint, NetState, NodeState, PodId, PodSummary, Problem, Stamp,
 };
 use crate::progress::{Listener, Progress, Stage};
 use crate::records::stored::Stored;
@@ -23,6 +23,8 @@ pub(crate) struct Captured {
     pub(super) stored: Archive,
     /// What answers for addresses of pods; `None` keeps what is recorded.
     pub proxies: Option<Vec<AddressProxy>>,
+    /// What has answered pods and the host, by their neighbour tables.
+    pub(super) answers: Vec<AnswerRecord>,
 }
 
 impl Captured {
@@ -100,6 +102,7 @@ impl Captured {
             changes,
             stored,
             proxies,
+            answers,
         } = self;
         let Changes {
             at,
@@ -132,7 +135,7 @@ impl Captured {
         writing.problems.extend(problems);
         let (mut recorded, mut generations) = (None, Generations::default());
         if let Ok(spare) = held {
-            recorded = writing.node_state(change, is_complete, proxies);
+            recorded = writing.node_state(change, is_complete, (proxies, answers));
             generations = writing.generations(keep, spare, makes_generation);
         }
         let Writing {
@@ -289,7 +292,7 @@ impl Writing<'_> {
         &mut self,
         host: HostChange,
         is_complete: bool,
-        proxies: Option<Vec<AddressProxy>>,
+        (proxies, mut answers): (Option<Vec<AddressProxy>>, Vec<AnswerRecord>),
     ) -> Option<NodeState> {
         let mut node = match (host, &self.stored.node) {
             (HostChange::Keep(_), None) => return None,
@@ -310,10 +313,15 @@ impl Writing<'_> {
         node.large = self.all_large();
         node.schema = schema_of(&(&node.state, &node.large));
         node.forget_unless(|id| self.stored.has(id) && !self.removed.contains(id));
-        for one in &self.pods {
-            if matches!(one.state, SnapshotState::Saved | SnapshotState::Unchanged) {
-                node.note_seen(&one.pod.info.id, &self.at);
-            }
+        let pods = self.pods.iter();
+        let is_good = |state| matches!(state, SnapshotState::Saved | SnapshotState::Unchanged);
+        let good: BTreeSet<_> = pods
+            .filter_map(|one| is_good(one.state).then_some(&one.pod.info.id))
+            .collect();
+        answers.retain(|one| one.pod.as_ref().is_none_or(|id| good.contains(id)));
+        node.answers.take(answers, &self.at.wall);
+        for id in good {
+            node.note_seen(id, &self.at);
         }
         let mut pods = self.pods.iter();
         let has_failed = self.has_failed || pods.any(|one| one.state == SnapshotState::Failed);

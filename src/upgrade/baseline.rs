@@ -3,14 +3,15 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use crate::clock;
 use crate::matching::Selection;
 use crate::model::next::{CommandName, RunningCommand};
 use crate::model::problem::WindowCause;
-use crate::model::{IfName, NodeState, PodId, Problem, Window, stack};
+use crate::model::{AnswerRecord, IfName, NodeState, PodId, Problem, Window, stack};
 use crate::records::stored::{Stored, load_in_part, load_node};
 use crate::refusal::Refusal;
-use crate::restore::{RestoreState, Restored};
-use crate::store::{Store, Whole};
+use crate::restore::{RestoreState, Restored, answering};
+use crate::store::{Guard, Store, Whole};
 use crate::window::facts::Silence;
 use crate::window::observed::running;
 
@@ -32,6 +33,17 @@ impl Baseline {
         let extensions = checkpoints.filter_map(|(_, checkpoint)| checkpoint.netfix.as_ref());
         let devices = extensions.flat_map(|extension| stack::devices(&extension.stack));
         devices.cloned().collect()
+    }
+
+    /// Notes what has answered, here and on disk; returns why that failed.
+    pub(crate) fn note_answers(
+        &mut self,
+        found: Vec<AnswerRecord>,
+        guard: Option<&Guard>,
+    ) -> Option<Problem> {
+        let node = self.node.as_mut()?;
+        node.answers.take(found.clone(), &clock::hour_ago());
+        answering::save(guard?, found, &[]).err()
     }
 }
 

@@ -182,7 +182,9 @@ impl Driver<'_> {
             .map(|pod| (pod.identity.clone(), pod.info.clone()))
             .collect();
         let pods = &session.window().pods;
-        let before = snapshot::observe(found.inventory, pods, request, self.context)?;
+        let guard = session.guard.as_ref();
+        let before = snapshot::observe(found.inventory, pods, guard, request, self.context)?;
+        self.ledger.problems.add(Area::Preflight, before.problems);
         let silent = &before.baseline.silent;
         let is_selection = !request.selection.is_everything();
         session.note_before(&before.sandboxes, before.nics, silent, is_selection);

@@ -207,6 +207,8 @@ pub(crate) struct Reached {
     pub reachable: usize,
     /// Pods that have no gateway.
     pub without: usize,
+    /// Pods with a gateway that has never answered.
+    pub never: usize,
     /// Pods with a gateway that could not be probed.
     pub unknown: usize,
     /// Whether pods were to reach more than gateways.
@@ -226,6 +228,7 @@ impl Reached {
             total: verified.pods.len(),
             reachable: count(Reachability::Reachable),
             without: count(Reachability::NoGateway),
+            never: count(Reachability::NeverAnswered),
             unknown: count(Reachability::Unknown),
             has_targets: verified.pods.iter().any(|pod| !pod.targets.is_empty()),
             is_selection: false,

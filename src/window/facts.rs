@@ -7,7 +7,7 @@ use crate::clock;
 use crate::gateways::{SilenceKind, Unanswered, Verified, VerifiedPod};
 use crate::inventory::{node, procfs};
 use crate::model::checkpoint::Extension;
-use crate::model::problem::WindowCause;
+use crate::model::problem::{GatewayCause, WindowCause};
 use crate::model::window::{Phase, PhaseName, SCHEMA, WindowPod};
 use crate::model::{Code, GatewayAnswer, IfName, PodId, Problem, State, Window};
 use crate::records::stored::Stored;
@@ -91,7 +91,9 @@ pub(crate) fn take_answers(
     pod.after = Some(found.pod.interfaces.clone());
     pod.gateways.clone_from(&found.answers.gateways);
     pod.targets.clone_from(&found.targets);
-    let is_new = |one: &GatewayAnswer| !silent.iter().any(|silence| silence.is_of(pod, one));
+    let is_new = |one: &GatewayAnswer| {
+        !one.never_answered && !silent.iter().any(|silence| silence.is_of(pod, one))
+    };
     let mut deaf = pod.gateways.iter();
     let is_deaf = deaf.any(|one| one.reachable == Some(false) && is_new(one));
     pod.answered = pod.answered.or(first).filter(|_| !is_deaf);
@@ -154,7 +156,7 @@ impl Silence {
 
     /// Whether it is that of this gateway of this pod.
     fn is_of(&self, pod: &WindowPod, gateway: &GatewayAnswer) -> bool {
-        self.kind == SilenceKind::Gateway
+        matches!(self.kind, SilenceKind::Gateway | SilenceKind::ArpOnly)
             && self.pod.as_ref() == Some(&pod.info.id)
             && self.object == gateway.title()
     }
@@ -183,7 +185,9 @@ impl Silence {
     /// Before COMMAND a warning, and after it no error.
     pub(crate) fn warning(&self) -> Problem {
         let cause = match self.kind {
-            SilenceKind::Gateway => WindowCause::SilentBefore,
+            SilenceKind::Gateway | SilenceKind::ArpOnly | SilenceKind::NeverAnswered => {
+                WindowCause::SilentBefore
+            }
             SilenceKind::NotProbed => WindowCause::NotProbedBefore,
             SilenceKind::Target => WindowCause::TargetSilentBefore,
         };
@@ -195,18 +199,21 @@ impl Silence {
     }
 }
 
-/// The problems of a probe; what was silent before COMMAND too is no error, and no longer among the unanswered.
+/// The problems of a probe. What could not be reached before COMMAND either is no error, and no longer among the unanswered; a gateway
+/// that does not answer is excused by the record alone: it must never have answered.
 pub(crate) fn excuse(verified: &mut Verified, before: &[Silence]) -> Vec<Problem> {
     let mut problems = mem::take(&mut verified.problems);
     verified.unanswered.retain(|one| {
         let silence = Silence::of(one);
-        let is_excused = before.contains(&silence);
-        problems.push(if is_excused {
+        let is_silent = matches!(one.cause, GatewayCause::NoAnswer { .. });
+        let is_never = one.kind == SilenceKind::NeverAnswered;
+        let was_before = !is_silent && !is_never && before.contains(&silence);
+        problems.push(if was_before {
             silence.warning()
         } else {
             one.problem()
         });
-        !is_excused
+        !was_before && !is_never
     });
     problems
 }

@@ -11,6 +11,7 @@ mod common;
 
 mod addresses;
 mod alive;
+mod answers;
 mod bytes;
 mod cgroups;
 mod check;

@@ -380,6 +380,7 @@ fn gateway(address: &str, at: usize, silent: bool) -> GatewayAnswer {
         address: address.parse().unwrap(),
         dev: "eth0".parse().unwrap(),
         reachable: Some(!silent),
+        never_answered: false,
         rtt_us: (!silent).then_some(280 + at as u64 % 61 * 9),
         lladdr: (!silent).then(|| "3c:fd:fe:aa:00:01".parse().unwrap()),
     }

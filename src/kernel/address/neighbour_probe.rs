@@ -4,7 +4,9 @@ use std::net::IpAddr;
 
 use netlink_packet_core::NLM_F_CREATE;
 use netlink_packet_route::RouteNetlinkMessage;
-use netlink_packet_route::neighbour::{NeighbourAttribute, NeighbourFlags, NeighbourState};
+use netlink_packet_route::neighbour::{
+    NeighbourAttribute, NeighbourFlags, NeighbourMessage, NeighbourState,
+};
 
 use crate::kernel::address::neighbour::{destination, entry, lladdr};
 use crate::kernel::{Errno, Error, Request, Socket, events};
@@ -60,14 +62,47 @@ pub fn lookup(socket: &mut Socket, index: u32, dst: IpAddr) -> Result<NeighbourE
     };
     Ok(match state {
         Some(NeighbourState::Permanent | NeighbourState::Noarp) => NeighbourEntry::Static,
-        Some(
-            NeighbourState::Reachable
-            | NeighbourState::Stale
-            | NeighbourState::Delay
-            | NeighbourState::Probe,
-        ) => NeighbourEntry::Known,
+        Some(state) if has_answered(state) => NeighbourEntry::Known,
         _ => NeighbourEntry::Unknown,
     })
+}
+
+/// A neighbour that has answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AnsweredNeighbour {
+    pub index: u32,
+    pub dst: IpAddr,
+    pub lladdr: Mac,
+}
+
+/// The neighbours that have answered, by the table of the socket's namespace; not those that a program has added.
+pub fn answered(socket: &mut Socket) -> Result<Vec<AnsweredNeighbour>, Error> {
+    let request = RouteNetlinkMessage::GetNeighbour(NeighbourMessage::default());
+    let entries = socket.dump(request)?.objects.into_iter();
+    let answered = entries.filter_map(|object| match object {
+        RouteNetlinkMessage::NewNeighbour(found)
+            if has_answered(found.header.state)
+                && !found.header.flags.contains(NeighbourFlags::ExtLearned) =>
+        {
+            Some(AnsweredNeighbour {
+                index: found.header.ifindex,
+                dst: destination(&found)?,
+                lladdr: lladdr(&found)?,
+            })
+        }
+        _ => None,
+    });
+    Ok(answered.collect())
+}
+
+fn has_answered(state: NeighbourState) -> bool {
+    matches!(
+        state,
+        NeighbourState::Reachable
+            | NeighbourState::Stale
+            | NeighbourState::Delay
+            | NeighbourState::Probe
+    )
 }
 
 /// The hardware address of a neighbour, where the kernel has one.

@@ -4,12 +4,22 @@ use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::time::Duration;
 
 use crate::fault::point;
 use crate::kernel::Errno;
 use crate::kernel::conf::files::Files;
 use crate::model::net::link::sysfs::{OF_LINK, OF_QUEUE, SysfsKey, SysfsSettings, SysfsValue};
 use crate::model::{IfName, Link};
+
+/// The state of a port of a bridge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PortState {
+    Listening,
+    Learning,
+    /// It forwards, or does not and will not soon.
+    Other,
+}
 
 /// A sysfs that shows the links of the namespace in which it was made. It is gone with this value.
 pub(crate) struct Sysfs(Files);
@@ -24,6 +34,29 @@ impl Sysfs {
         let dev = OsStr::from_bytes(dev.as_bytes());
         let below = |folder: &str| self.0.below(&Path::new(folder).join(dev));
         below("devices/virtual/net").or_else(|_| below("class/net"))
+    }
+
+    /// How long a port of this bridge listens, and then learns; `None` without spanning tree.
+    pub(crate) fn spanning_tree(&self, bridge: &IfName) -> Option<Duration> {
+        let files = self.files(bridge).ok()?;
+        let number = |text: &str| text.parse().ok();
+        let is_on = files.read::<16, u64>("bridge/stp_state", number)? != 0;
+        let hundredths = files.read::<16, u64>("bridge/forward_delay", number)?;
+        is_on.then(|| Duration::from_millis(10 * hundredths))
+    }
+
+    /// Whether the port of a bridge will forward.
+    pub(crate) fn port_state(&self, port: &IfName) -> PortState {
+        let files = self.files(port).ok();
+        // `BR_STATE_*` (`linux/if_bridge.h`).
+        let state = files.and_then(|files| {
+            files.read::<16, _>("brport/state", |text| match text {
+                "1" => Some(PortState::Listening),
+                "2" => Some(PortState::Learning),
+                _ => None,
+            })
+        });
+        state.unwrap_or(PortState::Other)
     }
 
     fn settings(&self, link: &Link) -> nix::Result<SysfsSettings> {

@@ -7,6 +7,7 @@ mod action;
 mod bpf;
 mod filter;
 mod options;
+mod passing;
 mod read;
 mod tcx;
 mod u32;
@@ -25,6 +26,7 @@ use crate::model::net::raw::RawAttribute;
 use crate::model::net::traffic::{OPTIONS, ObjectKind};
 
 pub(crate) use bpf::maps as program_maps;
+pub(crate) use passing::passes_on;
 pub(super) use read::read;
 #[cfg(feature = "fuzzing")]
 pub(super) use read::read_from;

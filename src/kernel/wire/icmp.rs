@@ -83,21 +83,9 @@ impl Echo {
             SocketAddr::V4(_) => (AddressFamily::Inet, SockProtocol::Icmp),
             SocketAddr::V6(_) => (AddressFamily::Inet6, SockProtocol::IcmpV6),
         };
-        let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
-        let socket = socket(family, SockType::Raw, flags, protocol)?;
-        if let Some(mark) = selector.mark {
-            setsockopt(&socket, Mark, &mark)?;
-        }
-        if let Some(dev) = dev.filter(|_| selector.bound.is_some()) {
-            let name = OsStr::from_bytes(dev.as_bytes()).to_owned();
-            setsockopt(&socket, BindToDevice, &name)?;
-        }
-        if let Some(source) = selector.source {
-            let source = SockaddrStorage::from(SocketAddr::new(source, 0));
-            bind(socket.as_raw_fd(), &source)?;
-        }
+        let kind = (family, SockType::Raw, Some(protocol));
         Ok(Self {
-            socket,
+            socket: open(kind, dev, selector)?,
             to,
             request,
             sent: Instant::now(),
@@ -138,6 +126,44 @@ impl Echo {
             }
         }
     }
+}
+
+/// A socket whose packets are sent like this.
+fn open(
+    (family, kind, protocol): (AddressFamily, SockType, Option<SockProtocol>),
+    dev: Option<&IfName>,
+    selector: Selector,
+) -> nix::Result<OwnedFd> {
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let socket = socket(family, kind, flags, protocol)?;
+    if let Some(mark) = selector.mark {
+        setsockopt(&socket, Mark, &mark)?;
+    }
+    if let Some(dev) = dev.filter(|_| selector.bound.is_some()) {
+        let name = OsStr::from_bytes(dev.as_bytes()).to_owned();
+        setsockopt(&socket, BindToDevice, &name)?;
+    }
+    if let Some(source) = selector.source {
+        let source = SockaddrStorage::from(SocketAddr::new(source, 0));
+        bind(socket.as_raw_fd(), &source)?;
+    }
+    Ok(socket)
+}
+
+/// Whether the calling thread's namespace refuses to send UDP to that machine too (`EPERM`): a firewall that drops pings alone does not.
+pub fn refuses_datagrams(mut to: SocketAddr, dev: &IfName, selector: Selector) -> bool {
+    /// The port that discards what it gets (RFC 863).
+    const DISCARD: u16 = 9;
+    to.set_port(DISCARD);
+    let family = match to {
+        SocketAddr::V4(_) => AddressFamily::Inet,
+        SocketAddr::V6(_) => AddressFamily::Inet6,
+    };
+    let sent = open((family, SockType::Datagram, None), Some(dev), selector).and_then(|socket| {
+        connect(socket.as_raw_fd(), &SockaddrStorage::from(to))?;
+        send(socket.as_raw_fd(), &[], MsgFlags::empty())
+    });
+    sent == Err(Errno::EPERM)
 }
 
 impl AsFd for Echo {

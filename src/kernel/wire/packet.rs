@@ -2,7 +2,7 @@
 
 use std::io;
 use std::num::TryFromIntError;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
 
 use nix::errno::Errno;
@@ -153,6 +153,11 @@ impl FrameListener {
         Ok(None)
     }
 
+    /// A frame that has arrived, with the index of the link that received it.
+    pub fn receive_now(&self) -> Option<(u32, Vec<u8>)> {
+        self.receive_one().ok()
+    }
+
     /// nix would drop the address: before Linux 5.2 it has only as many bytes as the link's MAC needs.
     #[allow(unsafe_code)]
     fn receive_one(&self) -> nix::Result<(u32, Vec<u8>)> {
@@ -173,6 +178,12 @@ impl FrameListener {
         let received = usize::try_from(Errno::result(received)?).unwrap_or_default();
         buffer.truncate(received);
         Ok((u32::try_from(from.sll_ifindex).unwrap_or_default(), buffer))
+    }
+}
+
+impl AsFd for FrameListener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.0.as_fd()
     }
 }
 

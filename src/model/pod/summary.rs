@@ -8,7 +8,7 @@ use std::path::Path;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Bytes, IfName, Indexed, Mac, NetState, Parent, PodInfo, Route};
+use crate::model::{Bytes, IfName, Indexed, Mac, NetState, Parent, PodInfo, Route, is_false};
 
 /// The result of a command for one pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -46,6 +46,8 @@ pub enum State {
     Partial,
     /// The gateways answer.
     Reachable,
+    /// No gateway has ever answered.
+    NeverAnswered,
     /// A gateway does not answer.
     Unreachable,
     /// A gateway could not be probed.
@@ -101,6 +103,9 @@ pub struct GatewayAnswer {
     pub dev: IfName,
     /// Whether it answered; null when it could not be probed.
     pub reachable: Option<bool>,
+    /// It did not answer, and never has: nothing is known to be lost.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub never_answered: bool,
     /// Round trip in microseconds; null when it did not answer.
     pub rtt_us: Option<u64>,
     /// The hardware address that answered.

@@ -270,6 +270,12 @@ sentences! {
 sentences! {
     GatewayCause {
         NoAnswer { timeout } => "no answer within {timeout}" (timeout = duration(*timeout)),
+        ArpOnly => "answers ARP only: no answer to a ping, and it answered pings before",
+        NeverAnswered => "no answer, and it has never answered: nothing is known to be lost",
+        NeverProbed => "no answer to a ping, and it has never answered; its MAC is fixed, so the kernel does not probe it",
+        PortAwaited { bridge, state, wait } => "port of {bridge}: it forwards nothing yet ({state}, spanning tree). netfix waits up to \
+            {wait} longer for answers" (wait = duration(*wait)),
+        Redirected => "no answer was seen: the interface passes all that it receives on to another one (tc mirred)",
         PermanentNeighbour => "no answer to a ping, and its MAC is fixed, so the kernel does not probe it: it may ignore pings",
         NoMemory { error } => "could not be probed: {error}. This happens when the neighbour table is full (`sysctl \
             net.ipv4.neigh.default.gc_thresh3`), in whichever namespace. Run `netfix verify` again",
@@ -283,6 +289,8 @@ sentences! {
         AddressTentative { address } => "no address to send from: duplicate address detection of {address} has not ended",
         NotAdvertised { address } => "no router advertises the network of {address} any more",
         NoRoute { to, error } => "no route to {to} ({error})",
+        NoWayBack { address, error: None } => "the host sends packets to {address} elsewhere, and not to the pod",
+        NoWayBack { address, error: Some(error) } => "the host has no route to {address}, and sends the pod nothing ({error})",
         RouteRefuses { to, error } => "the route to {to} refuses packets ({error})",
         RuleRefuses { to, rule, error } => "rule {rule} refuses packets to {to} ({error})",
         SendRefused { error } => "cannot send packets to it: {error}. Usual cause: a firewall in the namespace",

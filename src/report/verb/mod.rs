@@ -58,6 +58,6 @@ macro_rules! states {
 states! {
     SnapshotState { Saved Unchanged Degraded Empty NoCheckpoint Failed }
     RestoreState { InSync Restored Partial Failed NoCheckpoint Unknown }
-    Reachability { NoGateway Reachable Unknown Unreachable NoCheckpoint Failed }
+    Reachability { NoGateway NeverAnswered Reachable Unknown Unreachable NoCheckpoint Failed }
     CheckState { InSync Stale Drifted Degraded New NoCheckpoint Failed }
 }

@@ -83,6 +83,7 @@ fn host(document: &Document) -> PodView {
 fn state(one: &Answered<'_>) -> State {
     match one.reachable {
         Some(true) => State::Reachable,
+        Some(false) if one.has_never => State::NeverAnswered,
         Some(false) => State::Unreachable,
         None => State::Unknown,
     }
@@ -99,13 +100,14 @@ fn words(document: &Document) -> LastLine {
     let gateways_of_host = &document.node.gateways;
     let names_nothing = gateways_of_host
         .iter()
-        .all(|one| one.reachable == Some(true))
+        .all(|one| one.reachable == Some(true) || one.never_answered)
         && document.pods.iter().all(|pod| pod.state.is_good());
     let reached = Reached {
         host: gateways_of_host.clone(),
         total: document.pods.len(),
         reachable: count_in(document, |state| state == State::Reachable),
         without: count_in(document, |state| state == State::NoGateway),
+        never: count_in(document, |state| state == State::NeverAnswered),
         unknown: count_in(document, |state| state == State::Unknown),
         has_targets: has_targets(document),
         is_selection: document.is_selection,
@@ -120,22 +122,26 @@ pub(in crate::report) fn gateways(reached: &Reached) -> String {
         total,
         reachable,
         without,
+        never,
         unknown,
         has_targets,
         is_selection,
     } = *reached;
-    let bad = total - reachable - without - unknown;
+    let bad = total - reachable - without - never - unknown;
     let others = others([
         (without, "without a gateway"),
+        (never, "with a gateway that has never answered"),
         (unknown, "unknown"),
         (bad, "unreachable"),
     ]);
+    let must_answer = |one: &&GatewayAnswer| !one.never_answered;
+    let host: Vec<_> = host.iter().filter(must_answer).collect();
     let is_with_host = !host.is_empty() && host.iter().all(|one| one.reachable == Some(true));
     let (noun, verb) = match total {
         1 if !is_with_host => ("its", "reaches"),
         _ => ("their", "reach"),
     };
-    let host = host_gateways(host).unwrap_or_default();
+    let host = host_gateways(&host).unwrap_or_default();
     let pods = part_of(reachable, total, pod_noun(is_selection));
     let what = if has_targets {
         "gateways and targets"
@@ -146,7 +152,7 @@ pub(in crate::report) fn gateways(reached: &Reached) -> String {
 }
 
 /// What precedes the pods in the verdict: the host, if it has gateways.
-fn host_gateways(gateways: &[GatewayAnswer]) -> Option<String> {
+fn host_gateways(gateways: &[&GatewayAnswer]) -> Option<String> {
     let with = |answer| {
         let some = gateways.iter().filter(move |one| one.reachable == answer);
         join(some.map(|one| one.address), ", ")

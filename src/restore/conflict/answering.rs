@@ -4,17 +4,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
+use crate::clock;
 use crate::inventory::observe::Host;
 use crate::model::problem::SnapshotCause;
 use crate::model::{
-    AddressProxy, ConflictProbe, IfName, Mac, NetState, NodeState, ProbeRate, Problem,
+    AddressProxy, AnswerRecord, ConflictProbe, IfName, Mac, NetState, NodeState, ProbeRate, Problem,
 };
 use crate::records::stored::load_node;
 use crate::restore::conflict::flight::{AddressProbe, Flight};
 use crate::restore::conflict::pace::Pace;
 use crate::restore::conflict::targets::{self, ProbeTarget};
 use crate::restore::host::own_addresses;
-use crate::store::Store;
+use crate::store::{Guard, Store};
 
 /// Addresses to probe on a link, of one family: fewer frames than a switch with dynamic ARP inspection allows in a second.
 const SAMPLE: usize = 12;
@@ -58,12 +59,13 @@ pub(crate) fn look<'a>(
     (failed == 0).then(|| answered(&probes, &own))
 }
 
-/// Probes like [`look`], and records what answered beside what `node` knows of this boot. Nothing is sent where nothing can be
-/// recorded: without `node`, and while another command has the lock.
+/// Probes like [`look`], and records what answered beside what `node` knows of this boot, with the `answers` of gateways. Nothing is
+/// sent where nothing can be recorded: without `node`, and while another command has the lock.
 pub(crate) fn record<'a>(
     pods: impl Iterator<Item = &'a NetState>,
     host: &Host,
     node: Option<&NodeState>,
+    answers: Vec<AnswerRecord>,
     store: &Store,
 ) -> Vec<Problem> {
     let Some(node) = node.filter(|_| store.holder().is_none()) else {
@@ -71,19 +73,36 @@ pub(crate) fn record<'a>(
     };
     let found = look(pods, host, ConflictProbe::default(), None).unwrap_or_default();
     let mut problems = reported(&found);
-    if known_with(&node.proxies, &found) != node.proxies {
+    let mut known = node.answers.clone();
+    if known.take(answers.clone(), &clock::hour_ago())
+        || known_with(&node.proxies, &found) != node.proxies
+    {
         // A command that reads does not wait for the lock.
         let store = store.clone().patient(Duration::ZERO, |_| {});
-        let saved = store.lock("verify").and_then(|guard| {
-            let Ok(Some(mut node)) = load_node(guard.store(), &mut problems) else {
-                return Ok(());
-            };
-            node.proxies = known_with(&node.proxies, &found);
-            guard.save_node(&node)
-        });
-        problems.extend(saved.err().map(|error| error.problem().demoted()));
+        let guard = store.lock("verify").map_err(|error| error.problem());
+        let saved = guard.and_then(|guard| save(&guard, answers, &found));
+        problems.extend(saved.err().map(Problem::demoted));
     }
     problems
+}
+
+/// Adds what answered to what is stored, where there is a file of this boot.
+pub(crate) fn save(
+    guard: &Guard,
+    answers: Vec<AnswerRecord>,
+    proxies: &[AddressProxy],
+) -> Result<(), Problem> {
+    let Some(mut node) = load_node(guard.store(), &mut Vec::new())? else {
+        return Ok(());
+    };
+    let has_new = node.answers.take(answers, &clock::hour_ago());
+    let known = known_with(&node.proxies, proxies);
+    if !has_new && known == node.proxies {
+        return Ok(());
+    }
+    node.proxies = known;
+    let saved = guard.save_node(&node);
+    saved.map_err(|error| error.problem().demoted())
 }
 
 /// What was known, with what was found now.

@@ -30,6 +30,8 @@ impl Driver<'_> {
                 ..Reached::of(verified)
             }));
             session.note_verified(verified);
+            let found = verified.for_record(false);
+            problems.extend(network.baseline.note_answers(found, session.guard.as_ref()));
         }
         let duplicates = self.restored.end_detection();
         if !duplicates.is_empty() {

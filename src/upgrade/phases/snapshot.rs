@@ -82,12 +82,15 @@ pub(crate) struct Before {
     pub sandboxes: Vec<Sandbox>,
     /// The host's NICs; `None` where they cannot be read: nothing else depends on that.
     pub nics: Option<Vec<WindowNic>>,
+    /// Why the answers could not be recorded.
+    pub problems: Vec<Problem>,
 }
 
 /// Reads the snapshot back, and observes what it does not have; `pods` are those of the window.
 pub(crate) fn observe(
     inventory: Inventory,
     pods: &[WindowPod],
+    guard: Option<&Guard>,
     request: &UpgradeRequest<'_>,
     context: &mut Context,
 ) -> Result<Before, Refusal> {
@@ -95,14 +98,17 @@ pub(crate) fn observe(
     let answer = query::before(&request.runtimes)?;
     baseline.runtimes = query::answered(&answer).cloned().collect();
     let nics = nics::read(&baseline.devices()).ok();
+    let mut problems = Vec::new();
     // Without an answer every silent gateway counts against the window.
     if let Ok(mut verified) = verify::run(inventory, &baseline, request, context) {
         verify::retain(&mut verified, pods);
         baseline.silent = verified.unanswered.iter().map(Silence::of).collect();
+        problems.extend(baseline.note_answers(verified.for_record(true), guard));
     }
     Ok(Before {
         baseline,
         sandboxes: answer.sandboxes,
+        problems,
         nics: nics.map(|nics| nics.into_iter().map(WindowNic::new).collect()),
     })
 }

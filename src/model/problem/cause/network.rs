@@ -208,7 +208,12 @@ causes! {
     /// Causes found in probing gateways and targets.
     GatewayCause {
         NoAnswer { timeout: Duration } => GatewayUnreachable,
+        ArpOnly => GatewayUnreachable,
+        NeverAnswered => GatewayUnreachable,
+        NeverProbed => GatewayUnknown,
         PermanentNeighbour => GatewayUnknown,
+        PortAwaited { bridge: IfName, state: &'static str, wait: Duration } => GatewayUnknown,
+        Redirected => GatewayUnknown,
         NoMemory { error: String } => GatewayUnknown,
         OverBudget { budget: Duration } => GatewayUnknown,
         TooManyRoutes { most: usize } => GatewayUnknown,
@@ -220,6 +225,7 @@ causes! {
         AddressTentative { address: IpNet } => GatewayUnreachable,
         NotAdvertised { address: IpNet } => GatewayUnreachable,
         NoRoute { to: String, error: String } => GatewayUnreachable,
+        NoWayBack { address: IpAddr, error: Option<String> } => GatewayUnreachable,
         RouteRefuses { to: String, error: String } => GatewayUnreachable,
         RuleRefuses { to: String, rule: u32, error: String } => GatewayUnreachable,
         SendRefused { error: String } => GatewayUnreachable,

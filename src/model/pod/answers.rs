@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{IfName, Mac, PodId};
+use crate::model::{IfName, Mac, PodId};
 
 /// What is known about one neighbour of a namespace. Without a time it was probed and has never answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,6 +83,18 @@ impl AnswerRecords {
         is_later(&known.arp, &found.arp)
             || is_later(&known.ping, &found.ping)
             || found.mac.is_some() && found.mac != known.mac
+    }
+
+    /// Notes what adds to what is known; returns whether anything did.
+    pub fn take(&mut self, found: Vec<AnswerRecord>, since: &str) -> bool {
+        let mut has_new = false;
+        for one in found {
+            if self.is_new(&one, since) {
+                has_new = true;
+                self.note(one);
+            }
+        }
+        has_new
     }
 
     /// Notes what was found; of more than are kept of a namespace, the oldest answer goes.

@@ -1,0 +1,52 @@
+//! What has answered the pods and the host, by their neighbour tables: no packet is sent.
+
+use std::net::IpAddr;
+
+use crate::inventory::observe::{Host, Pod};
+use crate::inventory::pods::ObservedPod;
+use crate::inventory::visit::visit;
+use crate::kernel::address::neighbour_probe::{self, AnsweredNeighbour};
+use crate::model::{AnswerRecord, IfName, NetState, PodId};
+
+/// Reads it. A table that cannot be read shows no answer.
+pub(super) fn answers(
+    pods: &mut [Pod],
+    observed: &[ObservedPod],
+    host: &mut Host,
+    at: &str,
+) -> Vec<AnswerRecord> {
+    let tables = visit(pods, |pod| neighbour_probe::answered(pod.socket()?));
+    let of_host = neighbour_probe::answered(&mut host.socket).unwrap_or_default();
+    let mut all = of_namespace(None, &host.state, of_host, at);
+    for ((pod, observed), table) in pods.iter().zip(observed).zip(tables) {
+        if let (Ok((state, _)), Ok(Ok(table))) = (observed, table) {
+            all.extend(of_namespace(Some(&pod.info.id), state, table, at));
+        }
+    }
+    all
+}
+
+/// Of a namespace with gateways those alone: it may have any number of other neighbours.
+fn of_namespace(
+    pod: Option<&PodId>,
+    state: &NetState,
+    table: Vec<AnsweredNeighbour>,
+    at: &str,
+) -> Vec<AnswerRecord> {
+    let gateways = state.routes.iter().flat_map(|route| route.gateways());
+    let gateways: Vec<(IpAddr, &IfName)> = gateways.collect();
+    let answers = table.into_iter().filter_map(|one| {
+        let mut links = state.links.iter();
+        let dev = &links.find(|link| link.index == one.index)?.name;
+        let is_one = gateways.is_empty() || gateways.contains(&(one.dst, dev));
+        is_one.then(|| AnswerRecord {
+            pod: pod.cloned(),
+            address: one.dst,
+            dev: dev.clone(),
+            mac: Some(one.lladdr),
+            arp: Some(at.to_owned()),
+            ping: None,
+        })
+    });
+    answers.collect()
+}

@@ -1,0 +1,261 @@
+//! `verify` counts a silence by what the gateway or neighbour did before: what answered must answer again, what never did is a warning.
+
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::common::background::{Background, wait_until};
+use crate::common::kept::node_json;
+use crate::common::{GATEWAY4, Node, Pod, Run};
+
+const CODE: &str = "gateway-unreachable";
+/// Where no machine is.
+const ABSENT: &str = "10.88.0.99";
+/// Elsewhere, behind the gateways.
+const BEHIND: &str = "198.51.100.7";
+
+fn runs(pod: &Pod<'_>, program: &str, words: &str) -> bool {
+    let mut command = pod.ns.exec(program);
+    command.args(words.split_whitespace());
+    let command = command.stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().expect(program).success()
+}
+
+fn pings(pod: &Pod<'_>, to: &str) -> bool {
+    runs(pod, "busybox", &format!("ping -c 1 -W 1 {to}"))
+}
+
+/// What node.json has of this pod and address.
+fn recorded(node: &Node, pod: &Pod<'_>, address: &str) -> Value {
+    let file = node_json(&node.state_dir());
+    let all = file["answers"].as_array().cloned().unwrap_or_default();
+    let mut own = all.into_iter();
+    let own = own.find(|one| one["pod"] == *pod.name() && one["address"] == address);
+    own.unwrap_or_default()
+}
+
+fn state(run: &Run, pod: &Pod<'_>) -> String {
+    let state = run.pod(pod)["state"].clone();
+    state.as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_gateway_that_answered_pings_before_and_only_arp_now_is_not_reached() {
+    let node = Node::without_addresses();
+    let pod = node.pod("web").simple();
+    node.snapshot();
+    let mute = |value| node.gateway.set_sysctl("ipv4/icmp_echo_ignore_all", value);
+    mute("1");
+    node.netfix("verify --answer-wait 2s").exits(0);
+    assert!(recorded(&node, &pod, GATEWAY4)["ping"].is_null());
+    mute("0");
+    node.netfix("verify").exits(0);
+    assert!(recorded(&node, &pod, GATEWAY4)["ping"].is_string());
+    mute("1");
+    let run = node.netfix_json("verify --answer-wait 2s").exits(1);
+    run.names(CODE, pod.name(), &[GATEWAY4, "ARP only"]);
+    mute("0");
+    node.netfix("verify").exits(0);
+}
+
+#[test]
+fn what_never_answered_is_a_warning_beside_an_answer_on_its_link() {
+    let node = Node::without_addresses();
+    let pods = ["web", "deaf"].map(|name| node.pod(name).simple());
+    let [standby, deaf] = &pods;
+    standby.ip(&format!("route add default via {ABSENT} metric 200"));
+    deaf.ip(&format!("route replace default via {ABSENT}"));
+    node.snapshot();
+    let first = node.netfix_json("verify --answer-wait 2s").exits(1);
+    for pod in &pods {
+        assert_eq!(state(&first, pod), "unreachable", "{}", first.transcript());
+    }
+    let second = node.netfix_json("verify --answer-wait 2s").exits(5);
+    let states = pods.each_ref().map(|pod| state(&second, pod));
+    assert_eq!(
+        states,
+        ["reachable", "unreachable"],
+        "{}",
+        second.transcript()
+    );
+    let gateways = second.pod(standby)["gateways"].clone();
+    let gateways = gateways.as_array().into_iter().flatten();
+    let never: Vec<_> = gateways
+        .filter(|one| one["never_answered"] == true)
+        .map(|one| one["address"].clone())
+        .collect();
+    assert_eq!(never, [ABSENT], "{}", second.transcript());
+    let warned = second
+        .coded(CODE)
+        .into_iter()
+        .find(|one| one.pod.as_deref() == Some(standby.name()) && one.severity == "warning");
+    assert!(warned.is_some_and(|one| one.message.contains("never answered")));
+    second.errors(&[(CODE, deaf.name())]);
+    // Once it has answered, it must answer again.
+    node.gateway.ip(&format!("addr add {ABSENT}/32 dev up0"));
+    node.netfix("verify").exits(0);
+    node.gateway.ip(&format!("addr del {ABSENT}/32 dev up0"));
+    let run = node.netfix_json("verify --answer-wait 2s").exits(1);
+    assert_eq!(state(&run, standby), "unreachable", "{}", run.transcript());
+}
+
+#[test]
+fn a_snapshot_records_what_the_neighbour_table_shows() {
+    let node = Node::without_addresses();
+    let pod = node.pod("web").simple();
+    let idle = node.pod("idle").simple();
+    assert!(wait_until(|| pings(&pod, GATEWAY4)));
+    node.snapshot();
+    let known = recorded(&node, &pod, GATEWAY4);
+    assert!(
+        known["arp"].is_string() && known["ping"].is_null(),
+        "{known}"
+    );
+    assert_eq!(known["mac"], "02:00:00:88:00:01", "{known}");
+    assert!(recorded(&node, &idle, GATEWAY4).is_null());
+}
+
+#[test]
+fn a_pod_without_a_gateway_is_asked_for_the_neighbours_that_answered() {
+    let node = Node::without_addresses();
+    let pod = node.pod("web").simple();
+    pod.ip("route del default");
+    for address in [GATEWAY4, ABSENT] {
+        node.gateway
+            .ip(&format!("addr replace {address}/16 dev up0"));
+        assert!(wait_until(|| pings(&pod, address)));
+    }
+    node.snapshot();
+    // One of them may have ended.
+    node.gateway.ip(&format!("addr del {ABSENT}/16 dev up0"));
+    let run = node.netfix_json("verify --answer-wait 2s").exits(0);
+    assert_eq!(state(&run, &pod), "reachable", "{}", run.transcript());
+    node.gateway.ip(&format!("addr del {GATEWAY4}/16 dev up0"));
+    let run = node.netfix_json("verify --answer-wait 2s").exits(1);
+    run.names(CODE, pod.name(), &[GATEWAY4]);
+}
+
+#[test]
+fn a_firewall_that_drops_pings_alone_makes_no_gateway_unreachable() {
+    let node = Node::without_addresses();
+    let pod = node.pod("web").simple();
+    node.snapshot();
+    node.netfix("verify").exits(0);
+    assert!(runs(&pod, "iptables", "-A OUTPUT -p icmp -j DROP"));
+    assert!(!pings(&pod, GATEWAY4));
+    let run = node.netfix_json("verify --answer-wait 2s").exits(0);
+    assert_eq!(state(&run, &pod), "reachable", "{}", run.transcript());
+}
+
+#[test]
+fn a_gateway_that_answers_nothing_is_reached_where_a_target_behind_it_answers() {
+    let node = Node::without_addresses();
+    let pod = node.pod("web").simple();
+    pod.ip(&format!(
+        "neigh add {ABSENT} lladdr 02:00:00:88:00:01 nud permanent dev eth0"
+    ));
+    pod.ip(&format!("route replace default via {ABSENT}"));
+    node.gateway.ip(&format!("addr add {BEHIND}/32 dev lo"));
+    let mut socat = node.gateway.exec("socat");
+    socat.args(["-d", "-d", "TCP-LISTEN:8080,fork", "OPEN:/dev/null"]);
+    let listener = Background::start(&mut socat, node.temp().join("socat"));
+    listener.wait_for("listening on");
+    node.snapshot();
+    let run = node.netfix_json("verify --answer-wait 2s");
+    assert_eq!(state(&run, &pod), "unknown", "{}", run.transcript());
+    let target = format!("verify --answer-wait 2s --tcp {BEHIND}:8080");
+    let run = node.netfix_json(&target).exits(0);
+    assert_eq!(state(&run, &pod), "reachable", "{}", run.transcript());
+    // A target on the link itself shows nothing about the gateway.
+    let target = format!("verify --answer-wait 2s --tcp {GATEWAY4}:8080");
+    let run = node.netfix_json(&target);
+    assert_eq!(state(&run, &pod), "unknown", "{}", run.transcript());
+}
+
+#[test]
+fn an_answer_that_the_link_passes_on_to_another_is_seen() {
+    let node = Node::without_addresses();
+    let pods = ["kata", "unseen"].map(|name| node.pod(name).simple());
+    for pod in &pods {
+        pod.ip("link add tap0 type veth peer name guest0");
+        pod.ip("link set tap0 up");
+        assert!(runs(pod, "tc", "qdisc add dev eth0 ingress"));
+        let redirect = "filter add dev eth0 parent ffff: protocol all u32 match u8 0 0 action mirred egress redirect dev tap0";
+        assert!(runs(pod, "tc", redirect));
+        assert!(!pings(pod, GATEWAY4));
+    }
+    let [kata, unseen] = &pods;
+    unseen.ip(&format!("route replace default via {ABSENT}"));
+    node.snapshot();
+    let run = node.netfix_json("verify --answer-wait 3s").exits(5);
+    let states = pods.each_ref().map(|pod| state(&run, pod));
+    assert_eq!(states, ["reachable", "unknown"], "{}", run.transcript());
+    node.gateway.ip(&format!("addr del {GATEWAY4}/16 dev up0"));
+    let run = node.netfix_json("verify --answer-wait 3s").exits(1);
+    let states = pods.each_ref().map(|pod| state(&run, pod));
+    assert_eq!(states, ["unreachable", "unknown"], "{}", run.transcript());
+    run.names(CODE, kata.name(), &[GATEWAY4]);
+}
+
+#[test]
+fn a_port_of_a_bridge_that_listens_is_named_and_waited_for() {
+    let node = Node::without_addresses();
+    let pod = node.pod("web");
+    let name = pod.name();
+    node.ns
+        .ip("link add br0 type bridge stp_state 1 forward_delay 200");
+    node.ns.ip("link set br0 up");
+    node.ns.ip(&format!(
+        "link add web0 type veth peer name eth0 netns {name}"
+    ));
+    node.ns.ip("link set web0 master br0 up");
+    pod.up_with_address();
+    node.snapshot();
+    node.ns.ip("link set eth0 master br0");
+    let run = node.netfix_json("verify --answer-wait 1s").exits(0);
+    assert_eq!(state(&run, &pod), "reachable", "{}", run.transcript());
+    let named = run.coded("gateway-unknown").into_iter();
+    let objects: Vec<_> = named.map(|one| one.object).collect();
+    assert!(objects.contains(&"eth0".to_owned()), "{}", run.transcript());
+}
+
+#[test]
+fn the_host_must_send_the_packets_of_a_pod_whose_gateway_it_is_to_that_pod() {
+    let node = Node::without_addresses();
+    let pods = ["sound", "missing", "elsewhere"].map(|name| node.pod(name));
+    node.ns.ip("addr add 10.88.0.2/16 dev eth0");
+    let gateway = "169.254.1.1";
+    for (pod, end) in pods.iter().zip(["cali0", "cali1", "cali2"]) {
+        let (name, address) = (pod.name(), pod.address());
+        node.ns.ip(&format!(
+            "link add {end} type veth peer name eth0 netns {name}"
+        ));
+        node.ns
+            .set_sysctl(&format!("ipv4/conf/{end}/proxy_arp"), "1");
+        node.ns
+            .set_sysctl(&format!("ipv4/neigh/{end}/proxy_delay"), "0");
+        node.ns.ip(&format!("link set {end} up"));
+        node.ns.ip(&format!("route add {address}/32 dev {end}"));
+        pod.ip("link set eth0 up");
+        pod.ip(&format!("addr add {address}/32 dev eth0"));
+        pod.ip(&format!("route add {gateway} dev eth0"));
+        pod.ip(&format!("route add default via {gateway}"));
+    }
+    node.ns.set_sysctl("ipv4/ip_forward", "1");
+    node.ns
+        .ip(&format!("route add {gateway} via {GATEWAY4} dev eth0"));
+    node.snapshot();
+    node.netfix("verify --answer-wait 3s").exits(0);
+    let [_, missing, elsewhere] = &pods;
+    node.ns.ip(&format!("route del {}/32", missing.address()));
+    node.ns.ip(&format!(
+        "route replace unreachable {}/32",
+        elsewhere.address()
+    ));
+    let run = node.netfix_json("verify --answer-wait 3s").exits(5);
+    let states = pods.each_ref().map(|pod| state(&run, pod));
+    let expected = ["reachable", "unreachable", "unreachable"];
+    assert_eq!(states, expected, "{}", run.transcript());
+    run.names(CODE, missing.name(), &[&missing.address(), "elsewhere"])
+        .names(CODE, elsewhere.name(), &["EHOSTUNREACH"]);
+}
