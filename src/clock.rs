@@ -1,14 +1,58 @@
 //! What time it is: since the machine's boot, which counts durations, and by the wall clock, which is only shown.
 
+use std::fs;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use nix::time::{ClockId, clock_gettime};
 
 /// Milliseconds since the machine's boot (`CLOCK_BOOTTIME`).
 pub(crate) fn boottime() -> u64 {
-    let now = clock_gettime(ClockId::CLOCK_BOOTTIME).map_or(Duration::ZERO, Duration::from);
+    let now = machine(ClockId::CLOCK_BOOTTIME, offsets().boottime);
     u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// When a process started, in clock ticks since the machine's boot, from what /proc shows this process.
+pub(crate) fn start_ticks(shown: u64) -> u64 {
+    /// `USER_HZ` of every architecture that netfix is built for.
+    const TICK: i128 = 10_000_000;
+    let offset = i64::try_from(offsets().boottime.as_nanos() / TICK).unwrap_or_default();
+    shown.wrapping_sub(offset.cast_unsigned())
+}
+
+/// How far the clocks of this process's time namespace are ahead of the machine's (`time_namespaces(7)`). What netfix and the kernel have
+/// recorded is by the machine's.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Offsets {
+    monotonic: SignedDuration,
+    boottime: SignedDuration,
+}
+
+fn offsets() -> &'static Offsets {
+    static OFFSETS: OnceLock<Offsets> = OnceLock::new();
+    OFFSETS.get_or_init(|| {
+        let text = fs::read_to_string("/proc/self/timens_offsets").unwrap_or_default();
+        Offsets {
+            monotonic: offset(&text, "monotonic").unwrap_or_default(),
+            boottime: offset(&text, "boottime").unwrap_or_default(),
+        }
+    })
+}
+
+/// The seconds and nanoseconds in the line of this clock.
+fn offset(text: &str, clock: &str) -> Option<SignedDuration> {
+    let mut lines = text.lines().map(str::split_whitespace);
+    let mut words = lines.find_map(|mut words| (words.next() == Some(clock)).then_some(words))?;
+    let (seconds, nanoseconds) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+    Some(SignedDuration::new(seconds, nanoseconds))
+}
+
+/// A clock of the machine, by the one of this process.
+fn machine(clock: ClockId, ahead: SignedDuration) -> Duration {
+    let now = clock_gettime(clock).map_or(Duration::ZERO, Duration::from);
+    let now = SignedDuration::try_from(now).map_or(SignedDuration::ZERO, |now| now - ahead);
+    Duration::try_from(now).unwrap_or_default()
 }
 
 /// A moment of this process, by the same clock.
@@ -19,7 +63,7 @@ pub(crate) fn boottime_of(at: Instant) -> u64 {
 
 /// The clock by which the kernel counts lifetimes: since boot, without the time in which the machine was suspended.
 pub(crate) fn running() -> Duration {
-    clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(Duration::ZERO, Duration::from)
+    machine(ClockId::CLOCK_MONOTONIC, offsets().monotonic)
 }
 
 /// The wall clock, in seconds since 1970.
@@ -72,4 +116,22 @@ pub(crate) fn id() -> String {
 /// The time of day, for the log.
 pub(crate) fn of_day() -> String {
     Timestamp::now().strftime("%H:%M:%SZ").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_offsets_of_a_time_namespace_are_read_of_each_clock() {
+        let text = "monotonic  -3600    500000000\nboottime   100000            0\n";
+        let of = |clock| offset(text, clock);
+        assert_eq!(
+            of("monotonic"),
+            Some(SignedDuration::new(-3600, 500_000_000))
+        );
+        assert_eq!(of("boottime"), Some(SignedDuration::from_secs(100_000)));
+        assert_eq!(of("realtime"), None);
+        assert_eq!(offset("boottime 1", "boottime"), None);
+    }
 }

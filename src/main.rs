@@ -34,7 +34,7 @@ fn main() -> ExitCode {
 }
 
 /// Runs the command, and prints its answer. Returns the exit code of the command, also if stdout or stderr cannot be written: a
-/// script must not take a lost pod for a good one.
+/// script must not take a lost pod for a good one. A command that only answers has failed without its answer.
 fn run(cli: &Cli) -> u8 {
     let style = style(&cli.global, cli.command.is_plugin());
     let begin = Instant::now();
@@ -64,9 +64,9 @@ fn run(cli: &Cli) -> u8 {
     });
     let mut out = io::stdout().lock();
     let written = report::render(&document, style, &mut out, &mut io::stderr().lock());
-    has_failed(written);
+    let is_lost = has_failed(written) && cli.command.only_answers();
     context.finish();
-    document.exit
+    document.exit.max(u8::from(is_lost))
 }
 
 /// Logs and prints that an answer could not be written. A reader may stop reading, as `head` does: that is no failure.

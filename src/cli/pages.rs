@@ -86,11 +86,11 @@ const EXIT_STATUS: &[(&str, &str)] = &[
     ),
     (
         "list",
-        "0  done\n1  no checkpoint can be read\n4  refused: no such generation, not root\n5  some checkpoints cannot be read",
+        "0  done\n1  no checkpoint can be read, or the answer cannot be written\n4  refused: no such generation, not root\n5  some checkpoints cannot be read",
     ),
     (
         "show",
-        "0  done\n1  no pod, or more than one, fits POD\n4  refused: no such generation, not root",
+        "0  done\n1  no pod, or more than one, fits POD, or the answer cannot be written\n4  refused: no such generation, not root",
     ),
     (
         "diff",
@@ -146,7 +146,7 @@ const EXIT_STATUS: &[(&str, &str)] = &[
     ),
     (
         "report",
-        "0  done\n1  the page cannot be written\n4  refused: no such window, not root\n5  with --list: a record cannot be read",
+        "0  done\n1  the page or the answer cannot be written\n4  refused: no such window, not root\n5  with --list: a record cannot be read",
     ),
     (
         "wait",

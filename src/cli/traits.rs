@@ -94,6 +94,12 @@ impl Command {
         )
     }
 
+    /// Whether the command changes nothing, and its exit code alone does not say what its answer does.
+    #[must_use]
+    pub fn only_answers(&self) -> bool {
+        !self.changes() && !matches!(self, Self::Check(_) | Self::Wait(_))
+    }
+
     /// Whether the command changes something: in the kernel or in the state directory.
     #[must_use]
     pub fn changes(&self) -> bool {

@@ -11,7 +11,7 @@ use super::recorded::PastAnswer;
 use super::trial::ProbeAnswer;
 use super::way::Obstacle;
 use crate::clock;
-use crate::kernel::Error;
+use crate::kernel::{Error, ability};
 use crate::model::problem::GatewayCause;
 use crate::model::{AnswerRecord, GatewayAnswer, IfName, Mac, NetState, PodId};
 
@@ -96,7 +96,7 @@ pub(crate) enum SilenceKind {
 }
 
 impl Answers {
-    pub(super) fn none(state: Reachability) -> Self {
+    pub(crate) fn none(state: Reachability) -> Self {
         Self {
             state,
             gateways: Vec::new(),
@@ -220,6 +220,10 @@ impl ProbeAnswer {
             Self::Silent if question.before == PastAnswer::Never => {
                 (SilenceKind::NeverAnswered, GatewayCause::NeverAnswered)
             }
+            Self::Silent if !ability::may_ping() => {
+                let error = Error::from(Errno::EPERM).to_string();
+                (SilenceKind::NotProbed, GatewayCause::NotPermitted { error })
+            }
             Self::Silent => {
                 let timeout = limits.answer;
                 (SilenceKind::Gateway, GatewayCause::NoAnswer { timeout })
@@ -239,6 +243,7 @@ impl ProbeAnswer {
                     Errno::ENOBUFS | Errno::ENOMEM => {
                         (SilenceKind::NotProbed, GatewayCause::NoMemory { error })
                     }
+                    Errno::EPERM => (SilenceKind::NotProbed, GatewayCause::NotPermitted { error }),
                     _ => (SilenceKind::Gateway, GatewayCause::CannotProbe { error }),
                 }
             }

@@ -16,6 +16,7 @@ use std::time::Duration;
 pub(crate) use self::mounts::{is_mounted, mounted};
 pub(crate) use self::namespaces::{machine_inode, netns_inode, netns_path};
 pub(super) use self::namespaces::{namespace, of_machine};
+use crate::clock;
 use crate::model::Bytes;
 use crate::model::pod::identity::Holder;
 
@@ -148,7 +149,10 @@ pub fn process(pid: u32) -> Option<Holder> {
 /// The process that has this id at the moment; fails where it cannot be read.
 fn holder(pid: u32) -> io::Result<Option<Holder>> {
     match stat(pid) {
-        Ok(stat) => Ok(stat_field(&stat, 22).map(|start_time| Holder { pid, start_time })),
+        Ok(stat) => Ok(stat_field(&stat, 22).map(|shown| Holder {
+            pid,
+            start_time: clock::start_ticks(shown),
+        })),
         Err(error) if is_gone(&error) => Ok(None),
         Err(error) => Err(error),
     }

@@ -12,12 +12,24 @@ use super::{Errno, Error, Request, Socket, netns};
 /// The capabilities(7) that a restore needs: to change networks, and to enter namespaces.
 const NEEDED: [(u32, &str); 2] = [(12, "CAP_NET_ADMIN"), (21, "CAP_SYS_ADMIN")];
 
-/// The capabilities that a restore needs and this process lacks.
-pub fn missing_capabilities() -> io::Result<Vec<&'static str>> {
+/// `CAP_NET_RAW`, without which no ping can be sent.
+const NET_RAW: u32 = 13;
+
+/// Whether this process may send pings; where that cannot be read, it may.
+pub(crate) fn may_ping() -> bool {
+    effective().map_or(true, |effective| effective & (1 << NET_RAW) != 0)
+}
+
+fn effective() -> io::Result<u64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let effective = effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
-    let effective = effective.ok_or_else(|| io::Error::other("no CapEff in /proc/self/status"))?;
+    effective.ok_or_else(|| io::Error::other("no CapEff in /proc/self/status"))
+}
+
+/// The capabilities that a restore needs and this process lacks.
+pub fn missing_capabilities() -> io::Result<Vec<&'static str>> {
+    let effective = effective()?;
     Ok(NEEDED
         .iter()
         .filter(|(bit, _)| effective & (1 << bit) == 0)

@@ -13,6 +13,8 @@ use crate::plan::{DaemonState, NicRules, Observed, snapshot_quality};
 pub(crate) struct HostBaseline {
     pub state: NetState,
     pub devices: BTreeSet<IfName>,
+    /// The recorded devices that were missing or made anew at first. `None` without a record of the host.
+    pub lost: Option<BTreeSet<IfName>>,
     /// Whether it is the whole host, and not only what is under some pods.
     pub is_whole: bool,
     /// Parents of pods that no record describes: only their name is known.
@@ -45,13 +47,14 @@ impl HostBaseline {
             .cloned()
             .collect();
         let is_whole = recorded.is_some() && inside.is_some();
+        let is_recorded = recorded.is_some();
         let (state, age) = recorded.unwrap_or_else(|| (stack::as_state(of_stacks, now), 0));
+        let remade = snapshot_quality::remade(&state, now, devices.iter());
         if let Some(inside) = inside {
             let is_inside = |link: &Link| {
                 let device = link.hardware.as_ref().filter(|device| device.is_known());
                 device.is_some_and(|device| inside.iter().any(|one| one.is_same(device)))
             };
-            let remade = snapshot_quality::remade(&state, now, devices.iter());
             let own = state.links.iter().filter(|link| {
                 let is_device = link.kind == LinkKind::Physical || remade.contains(&link.name);
                 is_device && !is_inside(link)
@@ -61,6 +64,7 @@ impl HostBaseline {
         let mut baseline = Self {
             state,
             devices,
+            lost: is_recorded.then_some(remade),
             is_whole,
             named,
             assumed: BTreeSet::new(),

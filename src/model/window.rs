@@ -7,12 +7,15 @@ mod guard;
 mod reboot;
 mod run;
 mod setting;
+mod shown;
+
+use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
 use super::{
-    GatewayAnswer, Interface, NodeIdentity, PodId, PodInfo, ProbeRate, Problem, Rehearsal, State,
-    TargetAnswer, WindowNic, is_false,
+    GatewayAnswer, IfName, Interface, NodeIdentity, PodId, PodInfo, ProbeRate, Problem, Rehearsal,
+    State, TargetAnswer, WindowNic, is_false,
 };
 use crate::model::fate::{ContainerChange, Fate, PodFingerprint};
 use crate::model::pod::identity::Holder;
@@ -21,6 +24,7 @@ pub use guard::{GUARD_SCHEMA, GuardPace, GuardRecord, UnplannedEnd};
 pub(crate) use run::command_line;
 pub use run::{Rollback, RollbackReason, Run};
 pub use setting::{LostSetting, SettingResult};
+pub use shown::Shown;
 
 /// Version of the format: 2 has [`Window::nics`] and [`Window::rollback`].
 pub const SCHEMA: u32 = 2;
@@ -90,6 +94,13 @@ pub struct Window {
     /// The host after the last restore; null before it, and in the record of an earlier netfix.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<State>,
+    /// What the answers of the host's gateways have shown; null where it has none, and in the record of an earlier netfix.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_shown: Option<Shown>,
+    /// The recorded devices of the host that were missing or made anew after COMMAND; null before a restore has compared them, and in the
+    /// record of an earlier netfix.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub devices_lost: Option<BTreeSet<IfName>>,
     /// The rehearsal of the restore; absent where there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rehearsal: Option<Rehearsal>,
@@ -213,6 +224,9 @@ pub struct WindowPod {
     /// What the targets answered; empty without targets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<TargetAnswer>,
+    /// What these answers have shown; null without a probe, and in the record of an earlier netfix.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shown: Option<Shown>,
     /// Its fingerprint before the pause; null when no runtime reported it.
     #[serde(rename = "lives_before")]
     pub fingerprint_before: Option<PodFingerprint>,
@@ -249,6 +263,7 @@ impl WindowPod {
             answered: None,
             gateways: Vec::new(),
             targets: Vec::new(),
+            shown: None,
             fingerprint_before: None,
             fingerprint_after: None,
             rebuilt: None,
@@ -264,6 +279,17 @@ impl WindowPod {
     pub fn fate(&self) -> Option<Fate> {
         let earlier = |rebuilt| if rebuilt { Fate::Rebuilt } else { Fate::Same };
         self.fate.or_else(|| self.rebuilt.map(earlier))
+    }
+
+    /// What its answers have shown. Records of an earlier netfix only have the answers.
+    #[must_use]
+    pub fn shown(&self) -> Option<Shown> {
+        let has = |answer| self.gateways.iter().any(|one| one.reachable == answer);
+        self.shown.or(match () {
+            () if has(Some(false)) => Some(Shown::NotAgain),
+            () if has(None) => Some(Shown::Unknown),
+            () => has(Some(true)).then_some(Shown::Again),
+        })
     }
 
     /// Whether it is gone, or was when netfix last looked.

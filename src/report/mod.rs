@@ -56,7 +56,7 @@ pub use crate::window::status::StatusPart;
 /// Writes the answer to `out` and the problems to `messages`: tables first, then problems, the verdict last.
 ///
 /// # Errors
-/// The first failure; what the other stream can take is written nevertheless.
+/// The answer could not be written. What the other stream can take is written nevertheless.
 pub fn render(
     document: &Document,
     style: Style,
@@ -74,11 +74,12 @@ pub fn render(
     let has_last = matches!(style.form, Form::Human | Form::Wide) && style.headers;
     let body = print(style, out, &body);
     let problems = text::wrapped(&problems(document, listed, style), style.messages);
-    let problems = print(style, messages, &problems);
+    // A failure of stderr has no place to be reported.
+    let _ = print(style, messages, &problems);
     let last = last.filter(|_| has_last);
     let last = last.map(|last| last.line(document, style));
     let last = print(style, out, &text::wrapped(&text::lines(last), style.lines));
-    body.and(problems).and(last)
+    body.and(last)
 }
 
 /// Writes the part of a text that the terminal can show, at once: the next part may go to another stream.

@@ -60,6 +60,11 @@ pub(super) fn pod_noun(is_selection: bool) -> &'static str {
     if is_selection { "selected pod" } else { "pod" }
 }
 
+/// The word that agrees with a number: `verb(1, "is", "are")`.
+pub(super) fn verb<'a>(number: usize, one: &'a str, many: &'a str) -> &'a str {
+    if number == 1 { one } else { many }
+}
+
 /// The counts that are not zero, each with its words.
 pub(super) fn others(numbers: impl IntoIterator<Item = (usize, impl Display)>) -> String {
     let others = numbers.into_iter().filter(|(number, _)| *number > 0);
@@ -91,8 +96,9 @@ pub(super) fn rehearsal(figures: &Rehearsal) -> String {
         (0, true) => "the host; no pod loses anything with its devices".to_owned(),
         (0, false) => "nothing: no pod loses anything with the host's devices".to_owned(),
         (all, _) => format!(
-            "{identical} of {} come back identical{}",
+            "{identical} of {} {} back identical{}",
             count(all, "pod"),
+            verb(identical, "comes", "come"),
             others(numbers)
         ),
     };

@@ -1,5 +1,6 @@
 //! What a restore did, and how it left the host and the pods.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::context::Pending;
@@ -20,6 +21,8 @@ pub(crate) struct Restored {
     pub is_selection: bool,
     /// Steps on the host, and its state after them. `None` where nothing has a usable record: then nothing was changed.
     pub host: Option<(Vec<Step>, RestoreState)>,
+    /// The recorded devices of the host that were missing or made anew when it began. `None` where they were not compared.
+    pub devices_lost: Option<BTreeSet<IfName>>,
     /// Sorted by id.
     pub pods: Vec<RestoredPod>,
     /// The settings of NICs that were lost, on the host and in pods.

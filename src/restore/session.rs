@@ -381,17 +381,17 @@ fn sum_up(mut surveyed: Surveyed, done: Done, runtimes: &RuntimeConfig) -> Resto
         });
     }
     pods.sort_by(|a, b| a.pod.info.id.cmp(&b.pod.info.id));
-    let gone = surveyed.gone_pods().cloned().collect();
     Restored {
+        gone: surveyed.gone_pods().cloned().collect(),
         recorded: surveyed.node_state.map(|recorded| shown(&recorded.stamp())),
         node: surveyed.node,
         is_selection: surveyed.is_selection,
         host,
         pods,
         settings,
-        gone,
         devices: done.devices,
         problems,
+        devices_lost: surveyed.baseline.lost,
         is_refused,
         was_complete: false,
         pending: done.pending,

@@ -10,7 +10,8 @@ use crate::journal;
 use crate::kernel::Netns;
 use crate::kernel::events::LinkEvents;
 use crate::model::Problem;
-use crate::model::problem::RestoreCause;
+use crate::model::problem::{LostObjects, RestoreCause};
+use crate::plan::Step;
 use crate::progress::{Listener, Progress, Wait};
 use crate::refusal::Refusal;
 use crate::restore::facts::{Limits, Restored, RestoredPod};
@@ -138,12 +139,17 @@ impl Restored {
         if !is_loss {
             return Vec::new();
         }
-        let host = self.host.as_ref().map_or(0, |(steps, _)| steps.len());
+        let host = self.host.iter().flat_map(|(steps, _)| steps);
         let pods = self.pods.iter().filter(|pod| !pod.done.is_empty());
         let (alone, others): (Vec<_>, Vec<_>) = pods.partition(|pod| pod.lost_alone);
-        let of_host =
-            (host + others.len() > 0).then_some(RestoreCause::LostAgain { pods: others.len() });
-        let of_pods = (!alone.is_empty()).then(|| RestoreCause::PodsLostAgain {
+        let of_host = lost_objects(host.chain(others.iter().flat_map(|pod| &pod.done)));
+        let of_host = of_host.map(|what| RestoreCause::LostAgain {
+            what,
+            pods: others.len(),
+        });
+        let of_pods = lost_objects(alone.iter().flat_map(|pod| &pod.done));
+        let of_pods = of_pods.map(|what| RestoreCause::PodsLostAgain {
+            what,
             pods: alone.iter().map(|pod| pod.pod.info.title()).collect(),
         });
         let causes = of_host.into_iter().chain(of_pods);
@@ -180,6 +186,10 @@ impl Restored {
         let mut settings = mem::take(&mut self.settings);
         both.note_settings(&mut settings);
         both.settings = settings;
+        both.devices_lost = match (self.devices_lost.take(), both.devices_lost.take()) {
+            (Some(first), Some(second)) => Some(&first | &second),
+            (first, second) => first.or(second),
+        };
         both.was_complete |= self.was_complete || self.is_complete();
         for pod in &mut both.pods {
             let mut first = self.pods.iter();
@@ -201,11 +211,21 @@ impl Restored {
     }
 }
 
+/// What these steps brought back; `None` where there are none.
+fn lost_objects<'a>(steps: impl Iterator<Item = &'a Step>) -> Option<LostObjects> {
+    let objects = steps.map(|step| match step {
+        Step::AddLink(_) => LostObjects::Links,
+        step if !step.added_addresses().is_empty() => LostObjects::Addresses,
+        _ => LostObjects::Others,
+    });
+    objects.max()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Rule;
-    use crate::plan::{NetlinkStep, Step};
+    use crate::model::{Address, Link, LinkKind, PodId, PodInfo, PodSummary, Rule};
+    use crate::plan::NetlinkStep;
     use crate::restore::RestoreState;
 
     #[test]
@@ -227,6 +247,42 @@ mod tests {
         assert!(!again.lost_again_after(&before, false).is_empty());
         assert!(again.lost_again_after(&failed(), false).is_empty());
         assert!(!again.lost_again_after(&failed(), true).is_empty());
+    }
+
+    #[test]
+    fn addresses_that_are_lost_again_are_not_called_links() {
+        let lost = |steps: &[Step]| lost_objects(steps.iter());
+        let rule = || Step::from(NetlinkStep::AddRule(Rule::default()));
+        let address = Address::plain("eth0".parse().unwrap(), [10, 3, 0, 17].into(), 16);
+        let address = || Step::from(NetlinkStep::AddAddress(address.clone()));
+        let link = Link::plain("eth0".parse().unwrap(), LinkKind::other("dummy"));
+        assert_eq!(lost(&[]), None);
+        assert_eq!(lost(&[rule()]), Some(LostObjects::Others));
+        assert_eq!(lost(&[rule(), address()]), Some(LostObjects::Addresses));
+        let all = [rule(), address(), Step::add_link(link)];
+        assert_eq!(lost(&all), Some(LostObjects::Links));
+        let pod = RestoredPod {
+            pod: PodSummary::bare(&PodInfo::nameless(&PodId::from_text("web")), None),
+            state: RestoreState::Restored,
+            before: None,
+            after: None,
+            done: vec![address()],
+            lost_alone: true,
+        };
+        let again = Restored {
+            pods: vec![pod],
+            ..Restored::default()
+        };
+        let problems = again.lost_again_after(&Restored::default(), true);
+        let [problem] = &problems[..] else {
+            panic!("{problems:?}")
+        };
+        let message = problem.message();
+        assert!(
+            message.starts_with("addresses of 1 pod were lost again"),
+            "{message}"
+        );
+        assert!(!message.contains("CNI DEL"), "{message}");
     }
 
     #[test]

@@ -127,6 +127,8 @@ impl Driver<'_> {
         if !has_begun {
             // Run --before, which may drain a load balancer.
             self.before()?;
+            // Probe once more what did not answer: it may have been silent for a moment only.
+            self.probe_silent(&mut network);
         }
         // Pause kubelet: with kubelet at work COMMAND would cost pods.
         self.pause()?;

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::mem;
 
 use crate::clock;
-use crate::gateways::{SilenceKind, Unanswered, Verified, VerifiedPod};
+use crate::gateways::{Answers, Reachability, SilenceKind, Unanswered, Verified, VerifiedPod};
 use crate::inventory::{node, procfs};
 use crate::model::checkpoint::Extension;
 use crate::model::problem::{GatewayCause, WindowCause};
-use crate::model::window::{Phase, PhaseName, SCHEMA, WindowPod};
-use crate::model::{Code, GatewayAnswer, IfName, PodId, Problem, State, Window};
+use crate::model::window::{Phase, PhaseName, SCHEMA, Shown, WindowPod};
+use crate::model::{Code, IfName, PodId, Problem, State, TargetAnswer, Window};
 use crate::records::stored::Stored;
 use crate::restore::{RestoreState, Restored};
 
@@ -37,6 +37,8 @@ pub(crate) fn opened(id: String, number: u64, command: &str) -> Window {
         nics: None,
         settings: Vec::new(),
         host: None,
+        host_shown: None,
+        devices_lost: None,
         rehearsal: None,
         phases: Vec::new(),
         pods: Vec::new(),
@@ -78,26 +80,62 @@ pub(crate) fn note_states(pods: &mut [WindowPod], states: &[(PodId, State)]) {
     }
 }
 
-/// What a pod's gateways and targets answered in a window that began then. Its outage ends with the first answer, and only where its
-/// network is back: all of it, and no gateway silent that answered before.
-pub(crate) fn take_answers(
-    pod: &mut WindowPod,
-    found: &VerifiedPod,
-    began: u64,
-    silent: &[Silence],
-) {
+/// What the host, and the pods of a window that began then, have shown by the answers of their gateways and targets.
+pub(crate) fn take_answers(window: &mut Window, verified: &Verified) {
+    let (began, silent) = (window.started_boottime, Silence::all_recorded(window));
+    let shown = |pod: Option<&PodId>, answers: &Answers, targets: &[TargetAnswer]| {
+        let unanswered = verified.unanswered.iter();
+        let own = unanswered.filter(|one| {
+            let is_own = one.pod.as_ref() == pod;
+            is_own && one.problem().is_error() && !is_excused(one, &silent)
+        });
+        let own: Vec<SilenceKind> = own.map(|one| one.kind).collect();
+        shown_by(answers, targets, &own)
+    };
+    let host = &verified.host;
+    window.host_shown = (!host.gateways.is_empty()).then(|| shown(None, host, &[]));
+    for found in &verified.pods {
+        let id = &found.pod.info.id;
+        if let Some(pod) = window.pods.iter_mut().find(|pod| pod.info.id == *id) {
+            let shown = shown(Some(id), &found.answers, &found.targets);
+            take_answers_of(pod, found, began, shown);
+        }
+    }
+}
+
+/// What one pod has shown. Its outage ends with the first answer, and only where its network is back: all of it, and nothing silent that
+/// answered before.
+fn take_answers_of(pod: &mut WindowPod, found: &VerifiedPod, began: u64, shown: Shown) {
     let first = found.answers.first.map(clock::boottime_of);
     let first = first.map(|first| first.saturating_sub(began));
     pod.after = Some(found.pod.interfaces.clone());
     pod.gateways.clone_from(&found.answers.gateways);
     pod.targets.clone_from(&found.targets);
-    let is_new = |one: &GatewayAnswer| {
-        !one.never_answered && !silent.iter().any(|silence| silence.is_of(pod, one))
-    };
-    let mut deaf = pod.gateways.iter();
-    let is_deaf = deaf.any(|one| one.reachable == Some(false) && is_new(one));
-    pod.answered = pod.answered.or(first).filter(|_| !is_deaf);
+    pod.shown = Some(shown);
+    pod.answered = pod.answered.or(first).filter(|_| shown != Shown::NotAgain);
     reopen_outage(pod);
+}
+
+/// `unanswered` has what answered before COMMAND, and does not answer now or cannot be probed.
+fn shown_by(answers: &Answers, targets: &[TargetAnswer], unanswered: &[SilenceKind]) -> Shown {
+    let mut gateways = answers.gateways.iter();
+    let has_answer = gateways.any(|one| one.reachable == Some(true));
+    let is_unread = matches!(
+        answers.state,
+        Reachability::NoCheckpoint | Reachability::Failed
+    );
+    if unanswered
+        .iter()
+        .any(|kind| *kind != SilenceKind::NotProbed)
+    {
+        Shown::NotAgain
+    } else if is_unread || !unanswered.is_empty() {
+        Shown::Unknown
+    } else if has_answer || targets.iter().any(|one| one.reachable) {
+        Shown::Again
+    } else {
+        Shown::Never
+    }
 }
 
 /// The outage of a pod that is not restored has no end.
@@ -154,11 +192,9 @@ impl Silence {
         }
     }
 
-    /// Whether it is that of this gateway of this pod.
-    fn is_of(&self, pod: &WindowPod, gateway: &GatewayAnswer) -> bool {
-        matches!(self.kind, SilenceKind::Gateway | SilenceKind::ArpOnly)
-            && self.pod.as_ref() == Some(&pod.info.id)
-            && self.object == gateway.title()
+    /// Whether both are of one gateway or target: a second probe may find another kind.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        (&self.pod, &self.object) == (&other.pod, &other.object)
     }
 
     /// From the record of an open window, which keeps the code of a problem alone, and has no other warnings with these codes.
@@ -204,16 +240,64 @@ impl Silence {
 pub(crate) fn excuse(verified: &mut Verified, before: &[Silence]) -> Vec<Problem> {
     let mut problems = mem::take(&mut verified.problems);
     verified.unanswered.retain(|one| {
-        let silence = Silence::of(one);
-        let is_silent = matches!(one.cause, GatewayCause::NoAnswer { .. });
-        let is_never = one.kind == SilenceKind::NeverAnswered;
-        let was_before = !is_silent && !is_never && before.contains(&silence);
-        problems.push(if was_before {
-            silence.warning()
+        let is_excused = is_excused(one, before);
+        problems.push(if is_excused && one.kind != SilenceKind::NeverAnswered {
+            Silence::of(one).warning()
         } else {
             one.problem()
         });
-        !was_before && !is_never
+        !is_excused
     });
     problems
+}
+
+fn is_excused(one: &Unanswered, before: &[Silence]) -> bool {
+    match (one.kind, &one.cause) {
+        (SilenceKind::NeverAnswered, _) => true,
+        (_, GatewayCause::NoAnswer { .. }) => false,
+        _ => before.contains(&Silence::of(one)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::GatewayAnswer;
+
+    fn answers(reachable: &[Option<bool>]) -> Answers {
+        let gateway = |reachable: &Option<bool>| GatewayAnswer {
+            address: [10, 3, 0, 1].into(),
+            dev: "eth0".parse().unwrap(),
+            reachable: *reachable,
+            never_answered: false,
+            rtt_us: None,
+            lladdr: None,
+        };
+        let mut answers = Answers::none(Reachability::NoGateway);
+        answers.gateways = reachable.iter().map(gateway).collect();
+        answers
+    }
+
+    #[test]
+    fn only_an_answer_shows_a_network_and_a_new_silence_that_it_is_not_back() {
+        let shown = |gateways: &[Option<bool>], unanswered: &[SilenceKind]| {
+            shown_by(&answers(gateways), &[], unanswered)
+        };
+        let silent = Some(false);
+        assert_eq!(shown(&[Some(true)], &[]), Shown::Again);
+        assert_eq!(
+            shown(&[Some(true), silent], &[]),
+            Shown::Again,
+            "silent before"
+        );
+        assert_eq!(shown(&[], &[]), Shown::Never, "nothing to probe");
+        assert_eq!(shown(&[silent, None], &[]), Shown::Never, "silent before");
+        assert_eq!(shown(&[None], &[SilenceKind::NotProbed]), Shown::Unknown);
+        let both = [SilenceKind::NotProbed, SilenceKind::Gateway];
+        assert_eq!(shown(&[Some(true), None, silent], &both), Shown::NotAgain);
+        assert_eq!(
+            shown(&[Some(true)], &[SilenceKind::Target]),
+            Shown::NotAgain
+        );
+    }
 }

@@ -98,10 +98,14 @@ fn last_seen(pod: &WindowPod, gone: u64, pause: Option<&KubeletPause>) -> LastSe
     let info = &pod.info;
     let is_of_engine = matches!(info.source.as_str(), "docker" | "podman");
     let may_be_of_kubelet = !is_of_engine || info.uid.is_some() || info.namespace.is_some();
+    // One that no restore has observed has lost its network with the link below it.
+    let is_lost = pod.state.is_none() && pod.lost.is_some_and(|lost| lost <= gone);
     if pod.state.is_some_and(|state| !state.is_good()) {
         LastSeen::NotRestored
     } else if is_paused && may_be_of_kubelet {
         LastSeen::InPause
+    } else if is_lost {
+        LastSeen::NotRestored
     } else {
         LastSeen::Whole
     }
@@ -144,4 +148,33 @@ pub(crate) fn absent<'a>(
         })
     });
     absent.map(|(info, _)| info.id.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pod_that_went_after_its_link_and_before_a_restore_was_not_whole() {
+        let text = include_str!("../../testdata/windows/well.json");
+        let mut window: Window = serde_json::from_str(text).unwrap();
+        let pod = &mut window.pods[0];
+        let lost = pod.lost.unwrap();
+        assert_eq!(
+            last_seen(pod, lost + 900, None),
+            LastSeen::Whole,
+            "restored"
+        );
+        pod.state = None;
+        assert_eq!(last_seen(pod, lost + 900, None), LastSeen::NotRestored);
+        assert_eq!(
+            last_seen(pod, lost - 900, None),
+            LastSeen::Whole,
+            "before the loss"
+        );
+        pod.lost = None;
+        assert_eq!(last_seen(pod, lost + 900, None), LastSeen::Whole);
+        pod.state = Some(State::Partial);
+        assert_eq!(last_seen(pod, lost + 900, None), LastSeen::NotRestored);
+    }
 }

@@ -177,14 +177,20 @@ impl WindowSession {
     ) {
         self.note_fingerprints(sandboxes);
         self.window.nics = nics;
-        let warnings = silent.iter().map(Silence::warning);
-        self.window.problems.extend(warnings);
+        self.note_silent(silent);
         let (pods, count) = (self.window.pods.len(), silent.len());
         let pods = PodCount { pods, is_selection };
         self.log(&Event::SnapshotTaken { pods });
         if count > 0 {
             self.log(&Event::SilentGateways { count });
         }
+    }
+
+    /// What did not answer before COMMAND.
+    pub(crate) fn note_silent(&mut self, silent: &[Silence]) {
+        let record = &mut self.window.problems;
+        record.retain(|problem| Silence::recorded(problem).is_none());
+        record.extend(silent.iter().map(Silence::warning));
     }
 
     /// What came of the rehearsal.
@@ -243,6 +249,10 @@ impl WindowSession {
         let host = restored.host.as_ref().map(|(_, state)| (*state).into());
         self.window.host = host.or(self.window.host);
         restored.note_settings(&mut self.window.settings);
+        if let Some(lost) = &restored.devices_lost {
+            let known = self.window.devices_lost.get_or_insert_default();
+            known.extend(lost.iter().cloned());
+        }
         let is_gone = |id: &PodId| restored.gone.iter().any(|gone| gone.id == *id);
         fates::note_gone(&mut self.window, is_gone, now);
         facts::count_bare(&mut self.window.pods, restored);
@@ -263,16 +273,7 @@ impl WindowSession {
 
     /// Each pod's interfaces, and what its gateways and targets answered.
     pub(crate) fn note_verified(&mut self, verified: &Verified) {
-        let (began, silent) = (
-            self.window.started_boottime,
-            Silence::all_recorded(&self.window),
-        );
-        for found in &verified.pods {
-            let mut pods = self.window.pods.iter_mut();
-            if let Some(pod) = pods.find(|pod| pod.info.id == found.pod.info.id) {
-                facts::take_answers(pod, found, began, &silent);
-            }
-        }
+        facts::take_answers(&mut self.window, verified);
     }
 
     /// The pods' states, where no restore was part of this; of a pod that is gone nothing is known.

@@ -113,7 +113,7 @@ fn a_pod_without_interface_and_without_checkpoint_has_no_network() {
     node.lose_and_reload();
     node.netfix_alone("restore").exits(5);
     assert_eq!(links(&young), ["lo"]);
-    assert_network(&node, "1 of 2 pods have theirs. Run `netfix restore`");
+    assert_network(&node, "1 of 2 pods has its own. Run `netfix restore`");
 }
 
 #[test]

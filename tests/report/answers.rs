@@ -3,7 +3,7 @@
 use std::fs;
 
 use netfix::model::pod::identity::Holder;
-use netfix::model::window::WindowPod;
+use netfix::model::window::{Shown, WindowPod};
 use netfix::model::{Code, NodeIdentity, Problem, Severity, State, Window};
 use serde_json::Value;
 
@@ -148,20 +148,13 @@ fn a_failed_window_never_has_a_good_verdict() {
         verdict(with_pod(&|pod| pod.gateways[0].reachable = Some(false))),
         "pods-affected"
     );
-    let mut silent_before = with_pod(&|pod| pod.gateways[0].reachable = Some(false));
-    let silence = Problem::recorded(
-        Severity::Warning,
-        Code::GatewayUnreachable,
-        "",
-        "nor did it before the window",
-    );
-    silent_before
-        .problems
-        .push(silence.of(&silent_before.pods[1].info.id));
     assert_eq!(
-        verdict(silent_before),
-        "well",
-        "the window did not silence it"
+        verdict(with_pod(&|pod| pod.shown = Some(Shown::NotAgain))),
+        "pods-affected"
+    );
+    assert_eq!(
+        verdict(with_pod(&|pod| pod.shown = Some(Shown::Unknown))),
+        "unknown"
     );
     assert_eq!(
         verdict(with_pod(&|pod| pod.state = Some(State::Partial))),
@@ -221,6 +214,152 @@ fn a_failed_window_never_has_a_good_verdict() {
     let mut held = well;
     held.pause.as_mut().unwrap().resumed = None;
     assert_eq!(verdict(held), "failed", "kubelet was not seen again");
+}
+
+/// The verdict about a window, and its sentence.
+fn headline(change: impl Fn(&mut Window)) -> (String, String) {
+    let mut window = fixture("well");
+    change(&mut window);
+    let machine = Machine::with(&[window]);
+    let computed = &machine.json(&["report"])["report"]["computed"];
+    let text = |key: &str| computed[key].as_str().unwrap().to_owned();
+    (text("verdict"), text("sentence"))
+}
+
+fn has_headline(change: impl Fn(&mut Window), verdict: &str, sentence: &str) {
+    let found = headline(change);
+    assert_eq!((found.0.as_str(), found.1.as_str()), (verdict, sentence));
+}
+
+#[test]
+fn all_is_well_only_where_every_pod_and_the_host_have_shown_it() {
+    let silent = |window: &mut Window, at: usize| {
+        window.pods[at].gateways[0].reachable = Some(false);
+        window.pods[at].shown = Some(Shown::Never);
+    };
+    has_headline(
+        |window| silent(window, 1),
+        "restored",
+        "3 of 3 pods back, 1 not shown (nothing answered before); no pod was rebuilt (3 of 3 checked).",
+    );
+    has_headline(
+        |window| {
+            silent(window, 1);
+            window.pods[2].gateways.clear();
+            window.pods[2].shown = Some(Shown::Never);
+            window.host_shown = Some(Shown::Never);
+        },
+        "restored",
+        "3 of 3 pods back, 2 and the host not shown (nothing answered before); no pod was rebuilt (3 of 3 checked).",
+    );
+    has_headline(
+        |window| window.host_shown = Some(Shown::Never),
+        "restored",
+        "3 of 3 pods back, the host not shown (nothing answered before); no pod was rebuilt (3 of 3 checked).",
+    );
+    let (verdict, _) = headline(|window| window.host_shown = Some(Shown::Again));
+    assert_eq!(verdict, "well");
+    let (verdict, _) = headline(|window| window.host_shown = Some(Shown::Unknown));
+    assert_eq!(verdict, "unknown");
+    has_headline(
+        |window| {
+            window.host_shown = Some(Shown::NotAgain);
+            window.exit = Some(5);
+        },
+        "host-affected",
+        "3 of 3 pods back; no pod was rebuilt (3 of 3 checked); a gateway of the host does not answer any more.",
+    );
+    has_headline(
+        |window| {
+            silent(window, 1);
+            let mut other = window.pods[0].clone();
+            other.state = Some(State::InSync);
+            window.unselected.push(other);
+        },
+        "selection-restored",
+        "3 of 3 selected pods back, 1 not shown (nothing answered before); no pod was rebuilt (3 of 3 checked); \
+         not selected: 1 pod at risk, none has lost anything.",
+    );
+}
+
+#[test]
+fn a_command_that_reloaded_no_driver_has_its_own_headline() {
+    let untouched = |window: &mut Window| {
+        window.host = Some(State::InSync);
+        window.devices_lost = Some([].into());
+        for pod in &mut window.pods {
+            (pod.state, pod.steps, pod.lost) = (Some(State::InSync), 0, None);
+        }
+    };
+    has_headline(
+        untouched,
+        "nothing-lost",
+        "COMMAND reloaded no driver; 3 of 3 pods unchanged; no pod was rebuilt (3 of 3 checked).",
+    );
+    let verdict = |change: &dyn Fn(&mut Window)| {
+        headline(|window| {
+            untouched(window);
+            change(window);
+        })
+        .0
+    };
+    let eth0 = || "eth0".parse().unwrap();
+    assert_eq!(
+        verdict(&|window| window.devices_lost = Some([eth0()].into())),
+        "well"
+    );
+    assert_eq!(
+        verdict(&|window| window.devices_lost = None),
+        "well",
+        "not compared"
+    );
+    assert_eq!(
+        verdict(&|window| window.host = Some(State::Restored)),
+        "well"
+    );
+    assert_eq!(verdict(&|window| window.pods[0].steps = 2), "well");
+    assert_eq!(verdict(&|window| window.pods[0].lost = Some(3480)), "well");
+    assert_eq!(
+        verdict(&|window| window.pods[0].shown = Some(Shown::NotAgain)),
+        "pods-affected"
+    );
+    assert_eq!(
+        verdict(&|window| {
+            window.exit = Some(1);
+            window.run.as_mut().unwrap().exit = Some(3);
+        }),
+        "command-failed"
+    );
+}
+
+#[test]
+fn a_window_without_pods_says_what_it_compared() {
+    let empty = |window: &mut Window| {
+        window.pods.clear();
+        window.host = Some(State::Restored);
+    };
+    has_headline(
+        |window| {
+            empty(window);
+            window.host_shown = Some(Shown::Again);
+        },
+        "well",
+        "No pod was running; the host is as it was.",
+    );
+    has_headline(
+        empty,
+        "restored",
+        "No pod was running; the host is as it was, not shown (nothing answered before).",
+    );
+    has_headline(
+        |window| {
+            empty(window);
+            window.host = Some(State::InSync);
+            window.devices_lost = Some([].into());
+        },
+        "nothing-lost",
+        "COMMAND reloaded no driver; no pod was running.",
+    );
 }
 
 /// This process, as in proc(5).

@@ -112,14 +112,6 @@ pub struct GatewayAnswer {
     pub lladdr: Option<Mac>,
 }
 
-impl GatewayAnswer {
-    /// The gateway with its interface, as problems name it.
-    #[must_use]
-    pub(crate) fn title(&self) -> String {
-        format!("{} dev {}", self.address, self.dev)
-    }
-}
-
 /// The protocol of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

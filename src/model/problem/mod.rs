@@ -87,11 +87,6 @@ pub enum Code {
 }
 
 impl Code {
-    /// Whether a gateway did not answer, or could not be probed.
-    pub(crate) fn is_about_gateway(self) -> bool {
-        matches!(self, Self::GatewayUnknown | Self::GatewayUnreachable)
-    }
-
     /// Whether it names what a window takes from pods and host while its COMMAND reloads the driver.
     pub(crate) fn is_of_a_window(self) -> bool {
         matches!(

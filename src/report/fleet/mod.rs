@@ -74,7 +74,7 @@ const NO_REPORT: &str = "no-report";
 const UNKNOWN_NOW: &str = "UNKNOWN";
 
 /// The verdicts of windows and checks, the worst first. One that this version does not have counts as [`NO_REPORT`].
-const WORST_FIRST: [&str; 16] = [
+const WORST_FIRST: [&str; 19] = [
     "interrupted",
     "pods-affected",
     "host-affected",
@@ -88,6 +88,9 @@ const WORST_FIRST: [&str; 16] = [
     "open",
     "refused",
     "WARNING",
+    "nothing-lost",
+    "selection-restored",
+    "restored",
     "selection-well",
     "well",
     "OK",

@@ -51,10 +51,10 @@ pub(in crate::report) fn text(view: &FleetView, style: Style) -> String {
 }
 
 fn tone(node: &NodeResult) -> Tone {
-    if node.is_well() {
-        Tone::Good
-    } else {
-        Tone::Bad
+    match node.verdict.as_str() {
+        _ if node.is_well() => Tone::Good,
+        "nothing-lost" | "restored" | "selection-restored" | "selection-well" => Tone::Warning,
+        _ => Tone::Bad,
     }
 }
 

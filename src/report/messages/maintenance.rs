@@ -10,6 +10,7 @@ use crate::model::problem::{
 };
 use crate::model::text::{count, duration, escape, join};
 use crate::report::messages::{and, observed, or_nothing};
+use crate::report::text::verb;
 
 sentences! {
     GuardCause {
@@ -67,7 +68,7 @@ sentences! {
         RestoresLost { lost } => "{lost}; the window restores {them}" (them = repaired(lost)),
         NotSelected { pods } => "{many} at risk here but not selected ({names}): COMMAND takes their network too, and this window \
             would not restore it. Select no pods"
-            (many = verb(pods.len(), "is", "are"), names = and(pods.iter().map(|pod| escape(&pod.title())))),
+            (many = number_of(pods.len(), "is", "are"), names = and(pods.iter().map(|pod| escape(&pod.title())))),
         LostUnselected { pods, at_risk } => "{lost} of {risk} that were at risk and not selected lost something ({names}). Run `netfix \
             restore`" (
             lost = pods.len(), risk = count(*at_risk, "pod"), names = and(pods.iter().map(|pod| escape(&pod.title())))
@@ -86,8 +87,10 @@ impl fmt::Display for AlreadyLost {
         match (self.host, self.pods) {
             (true, 0) => f.write_str("the host has lost a part of its network already"),
             (true, _) => write!(f, "the host and {pods} have lost their network already"),
-            (false, 1) => f.write_str("1 pod has lost its network already"),
-            (false, _) => write!(f, "{pods} have lost their network already"),
+            (false, number) => {
+                let lose = verb(number, "has lost its", "have lost their");
+                write!(f, "{pods} {lose} network already")
+            }
         }
     }
 }
@@ -109,15 +112,13 @@ pub(super) fn repaired(lost: &AlreadyLost) -> String {
 fn without_network(lost: usize) -> String {
     match lost {
         0 => String::new(),
-        1 => "; 1 pod has no network meanwhile".to_owned(),
-        lost => format!("; {lost} pods have no network meanwhile"),
+        lost => format!("; {} no network meanwhile", number_of(lost, "has", "have")),
     }
 }
 
 /// A count of pods with its verb.
-fn verb(pods: usize, one: &str, many: &str) -> String {
-    let verb = if pods == 1 { one } else { many };
-    format!("{} {verb}", count(pods, "pod"))
+fn number_of(pods: usize, one: &str, many: &str) -> String {
+    format!("{} {}", count(pods, "pod"), verb(pods, one, many))
 }
 
 sentences! {

@@ -6,7 +6,7 @@ use super::{and, or_nothing};
 use crate::model::manager::SettingOwner;
 use crate::model::net::link::nic::{FunctionOf, NicValue, present};
 use crate::model::problem::{
-    ClaimHolder, ConflictCause, GatewayCause, PlanCause, RestoreCause, Title,
+    ClaimHolder, ConflictCause, GatewayCause, LostObjects, PlanCause, RestoreCause, Title,
 };
 use crate::model::text::{count, duration, escape, join};
 use crate::model::{Hardware, IfName};
@@ -244,11 +244,13 @@ sentences! {
             {manager} may remove it unless it is configured there",
         ManagerUnreachable { error } => "cannot query the network managers: {error}; netfix could not wait for the owners of \
             host links",
-        LostAgain { pods } => "links of the host were lost again after the restore, with those of {pods}, and restored once \
-            more. Usual causes: a network manager, or a second driver reset" (pods = count(*pods, "pod")),
-        PodsLostAgain { pods } => "links of {count} were lost again after the restore while the host's links stayed, and \
-            restored once more: {names}. A program on this node or in the pod deleted them (a CNI DEL, for example)"
-            (count = count(pods.len(), "pod"), names = join(pods.iter().map(|pod| escape(pod)), ", ")),
+        LostAgain { what, pods } => "{what} of the host{with} were lost again after the restore, and restored once more. Usual \
+            causes: a network manager, or a second driver reset"
+            (what = objects(*what), with = or_nothing(" and ", (*pods > 0).then(|| count(*pods, "pod")).as_ref())),
+        PodsLostAgain { what, pods } => "{objects} of {count} were lost again after the restore while the host's links stayed, and \
+            restored once more: {names}. {culprit}"
+            (objects = objects(*what), count = count(pods.len(), "pod"), names = join(pods.iter().map(|pod| escape(pod)), ", "),
+            culprit = culprit(*what)),
         TornDown => "gone: its runtime is tearing it down (the sandbox is no longer ready). netfix recreated nothing in it",
         Unsettled { times } => "the links under the pods were recreated {times} times during this restore: pods can be without \
             network. Find what removes them (`journalctl -b`, `dmesg`), then run `netfix restore`",
@@ -279,6 +281,7 @@ sentences! {
         PermanentNeighbour => "no answer to a ping, and its MAC is fixed, so the kernel does not probe it: it may ignore pings",
         NoMemory { error } => "could not be probed: {error}. This happens when the neighbour table is full (`sysctl \
             net.ipv4.neigh.default.gc_thresh3`), in whichever namespace. Run `netfix verify` again",
+        NotPermitted { error } => "could not be probed: {error}. netfix needs CAP_NET_ADMIN and CAP_NET_RAW",
         OverBudget { budget } => "not probed: the pod needs more than {budget} (--pod-budget)" (budget = duration(*budget)),
         TooManyRoutes { most } => "not all of its gateways are probed: the pod has more than {most} routes or rules",
         CannotProbe { error } => "cannot be probed: {error}",
@@ -300,5 +303,25 @@ sentences! {
         NameNotFound => "the pod's name servers do not know this name",
         NameUnresolved { error } => "cannot resolve the name in the pod: {error}",
         NameWithoutProcess => "cannot resolve the name: no process of the pod is known. Use an address",
+    }
+}
+
+fn objects(what: LostObjects) -> &'static str {
+    match what {
+        LostObjects::Links => "links",
+        LostObjects::Addresses => "addresses",
+        LostObjects::Others => "routes or settings",
+    }
+}
+
+/// Who took them from pods alone.
+fn culprit(what: LostObjects) -> &'static str {
+    match what {
+        LostObjects::Links => {
+            "A program on this node or in the pod deleted them (a CNI DEL, for example)"
+        }
+        LostObjects::Addresses | LostObjects::Others => {
+            "The pod's links stayed: a program on this node or in the pod removed them"
+        }
     }
 }

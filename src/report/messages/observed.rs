@@ -5,7 +5,7 @@ use std::fmt;
 use crate::model::next::{CommandName, KubeletNow, LostPods, NextStep, RunningCommand, WindowNow};
 use crate::model::text::{count, escape};
 use crate::report::messages::and;
-use crate::report::text::{join, or_dash, others};
+use crate::report::text::{join, or_dash, others, verb};
 
 impl fmt::Display for WindowNow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -79,10 +79,10 @@ fn lost_pods(lost: &LostPods, has_names: bool) -> String {
     };
     match lost.pods.len() {
         0 => format!("no pod has lost its network{unknown}"),
-        1 => format!("1 pod has lost its network{names}{unknown}"),
         some => format!(
-            "{} have lost their network{names}{unknown}",
-            count(some, "pod")
+            "{} {} network{names}{unknown}",
+            count(some, "pod"),
+            verb(some, "has lost its", "have lost their")
         ),
     }
 }

@@ -15,7 +15,7 @@ use crate::report::problems;
 use crate::report::screen::{LastLine, Screen};
 use crate::report::style::{Form, Style, Tone};
 use crate::report::text::{
-    UNKNOWN, ago, count, escape, join, milliseconds, others, pod_noun, rehearsed, wrapped,
+    UNKNOWN, ago, count, escape, join, milliseconds, others, pod_noun, rehearsed, verb, wrapped,
 };
 
 /// So many pods that are left out are named.
@@ -296,12 +296,14 @@ fn coverage(check: &CheckView, total: usize) -> String {
         };
         (count.unwrap_or_default().saturating_sub(of_lost), state)
     }));
+    let matches = verb(good, "matches", "match");
+    let have_lost = verb(lost, "has lost its network", "have lost their network");
     match (lost, good) {
-        (0, good) => format!("{good} of {expected} match a fresh checkpoint{others}"),
-        (lost, 0) => format!("{lost} of {expected} have lost their network{others}"),
-        (lost, good) => format!(
-            "{lost} of {expected} have lost their network, {good} match a fresh checkpoint{others}"
-        ),
+        (0, good) => format!("{good} of {expected} {matches} a fresh checkpoint{others}"),
+        (lost, 0) => format!("{lost} of {expected} {have_lost}{others}"),
+        (lost, good) => {
+            format!("{lost} of {expected} {have_lost}, {good} {matches} a fresh checkpoint{others}")
+        }
     }
 }
 

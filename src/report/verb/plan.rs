@@ -14,7 +14,7 @@ use crate::report::document::{Document, NodeView, PodView};
 use crate::report::problems::FEW;
 use crate::report::screen::{LastLine, Screen};
 use crate::report::style::Style;
-use crate::report::text::{count, list_or_dash, others, part_of, pod_noun};
+use crate::report::text::{count, list_or_dash, others, part_of, pod_noun, verb};
 use crate::situation::{Compared, Situation};
 
 const DRIFT: u8 = Exit::Drift as u8;
@@ -144,8 +144,8 @@ fn missing_devices(document: &Document) -> Option<String> {
         .filter_map(|problem| problem.pod.as_ref())
         .collect();
     let (are, wait) = (
-        if devices.len() == 1 { "is" } else { "are" },
-        if waiting.len() == 1 { "waits" } else { "wait" },
+        verb(devices.len(), "is", "are"),
+        verb(waiting.len(), "waits", "wait"),
     );
     let pods = count(waiting.len(), "pod");
     let pods = (!waiting.is_empty()).then(|| format!("; {pods} {wait} for it"));
@@ -239,7 +239,9 @@ fn nothing(document: &Document, total: usize) -> String {
         }
         (Some(_), _) => format!("nothing to do: the host and {pods} are correct"),
         // The host was never recorded.
-        (None, 1) => format!("nothing to do: {pods} is correct; the host is not recorded"),
-        (None, _) => format!("nothing to do: {pods} are correct; the host is not recorded"),
+        (None, _) => {
+            let are = verb(total, "is", "are");
+            format!("nothing to do: {pods} {are} correct; the host is not recorded")
+        }
     }
 }

@@ -5,7 +5,9 @@ use jiff::Timestamp;
 use crate::report::document::{Document, Extra, RuntimeView, StatusView, Verb};
 use crate::report::screen::{LastLine, Screen};
 use crate::report::style::Style;
-use crate::report::text::{self, Facts, bounded, count, escape, join, or_dash, others, seconds};
+use crate::report::text::{
+    self, Facts, bounded, count, escape, join, or_dash, others, seconds, verb,
+};
 use crate::report::window::hold::{self, HoldView};
 use crate::report::window::view::WindowView;
 use crate::window::network::{FaultyLink, LinkFault, PodNetworks};
@@ -141,7 +143,10 @@ fn networks(network: &PodNetworks, status: &StatusView) -> String {
     let unknown = others([(*unknown, "unknown")]);
     let number = match pods {
         0 => "no pod is running".to_owned(),
-        pods => format!("{complete} of {} have theirs{unknown}", count(*pods, "pod")),
+        pods => {
+            let have = verb(*complete, "has its own", "have theirs");
+            format!("{complete} of {} {have}{unknown}", count(*pods, "pod"))
+        }
     };
     let joined = match (links.is_empty(), *lost) {
         (true, _) => "",

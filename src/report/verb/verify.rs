@@ -7,7 +7,7 @@ use crate::report::answered::{Answered, answers};
 use crate::report::document::{Document, NodeView, PodView};
 use crate::report::screen::{LastLine, Screen};
 use crate::report::style::Style;
-use crate::report::text::{join, or_dash, others, part_of, pod_noun, round_trip};
+use crate::report::text::{join, or_dash, others, part_of, pod_noun, round_trip, verb};
 use crate::window::event::Reached;
 
 /// The document.
@@ -137,18 +137,26 @@ pub(in crate::report) fn gateways(reached: &Reached) -> String {
     let must_answer = |one: &&GatewayAnswer| !one.never_answered;
     let host: Vec<_> = host.iter().filter(must_answer).collect();
     let is_with_host = !host.is_empty() && host.iter().all(|one| one.reachable == Some(true));
-    let (noun, verb) = match total {
-        1 if !is_with_host => ("its", "reaches"),
-        _ => ("their", "reach"),
+    let number = match is_with_host {
+        true if total > 0 => total + 1,
+        with_host => reachable + usize::from(with_host),
     };
+    let (noun, reach) = (
+        verb(number, "its", "their"),
+        verb(number, "reaches", "reach"),
+    );
     let host = host_gateways(&host).unwrap_or_default();
     let pods = part_of(reachable, total, pod_noun(is_selection));
+    let subject = match total {
+        0 if is_with_host => "the host".to_owned(),
+        _ => format!("{host}{pods}"),
+    };
     let what = if has_targets {
         "gateways and targets"
     } else {
         "gateways"
     };
-    format!("{host}{pods} {verb} {noun} {what}{others}")
+    format!("{subject} {reach} {noun} {what}{others}")
 }
 
 /// What precedes the pods in the verdict: the host, if it has gateways.

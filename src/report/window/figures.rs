@@ -36,9 +36,10 @@ fn figure(name: &str, value: &str, note: &Markup, tone: Option<Tone>) -> Markup 
 }
 
 fn back(pods: &PodCounts) -> Markup {
-    let note = match pods.unknown {
-        0 => html! { "network and gateways" },
-        unknown => html! { (unknown) " unknown" },
+    let note = match (pods.unknown, pods.not_shown) {
+        (0, 0) => html! { "network and gateways" },
+        (0, not_shown) => html! { (not_shown) " not shown by an answer" },
+        (unknown, _) => html! { (unknown) " unknown" },
     };
     let tone = (pods.not_back > 0).then_some(Tone::Bad);
     figure("Pods back", &words::back(pods), &note, tone)

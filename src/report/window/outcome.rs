@@ -1,16 +1,15 @@
 //! How a window went, by the record of every pod and not by an exit code alone.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::words::others;
 use crate::model::fate::Fate;
 use crate::model::text::word;
-use crate::model::window::{Run, Standing, Window, WindowPod};
-use crate::model::{Code, Problem, Severity, State, WindowNic};
+use crate::model::window::{Run, Shown, Standing, Window, WindowPod};
+use crate::model::{Code, State, WindowNic};
 use crate::report::style::Tone;
-use crate::report::text::count;
 
 /// How a window went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -18,10 +17,16 @@ use crate::report::text::count;
 pub enum Ending {
     /// It is open; nothing is known to have failed.
     Open,
-    /// Everything was done, and every pod is back.
+    /// Every pod and the host have shown what they showed before.
     Well,
-    /// Every selected pod is back, and no other pod at risk has lost anything.
+    /// Everything is back, and of something no answer has shown it.
+    Restored,
+    /// COMMAND reloaded no driver, and no pod has lost anything.
+    NothingLost,
+    /// The same as `Well` for the selected pods; no other pod at risk has lost anything.
     SelectionWell,
+    /// The same as `Restored` for the selected pods.
+    SelectionRestored,
     /// Some pod is not back, does not reach a gateway, was rebuilt, or went or was restarted for no known reason.
     PodsAffected,
     /// Every pod is back, and the host is not as it was.
@@ -67,8 +72,17 @@ impl Ending {
             Some(0) if pods.unknown + pods.rebuilt_unknown + pods.unselected_unknown > 0 => {
                 Self::Unknown
             }
-            Some(0) if pods.unselected > 0 || has_unselected_host(window) => Self::SelectionWell,
-            Some(0) => Self::Well,
+            Some(0) if window.host_shown == Some(Shown::Unknown) => Self::Unknown,
+            Some(0) if is_nothing_lost(window) => Self::NothingLost,
+            Some(0) => {
+                let is_whole = pods.unselected == 0 && !has_unselected_host(window);
+                match (is_whole, is_shown(window, pods)) {
+                    (true, true) => Self::Well,
+                    (true, false) => Self::Restored,
+                    (false, true) => Self::SelectionWell,
+                    (false, false) => Self::SelectionRestored,
+                }
+            }
             Some(_) => Self::Failed,
         }
     }
@@ -78,7 +92,10 @@ impl Ending {
         match self {
             Self::Open => "Open",
             Self::Well => "All well",
+            Self::Restored => "All restored",
+            Self::NothingLost => "Nothing was lost",
             Self::SelectionWell => "Selected pods well",
+            Self::SelectionRestored => "Selected pods restored",
             Self::PodsAffected => "Pods affected",
             Self::HostAffected => "Host affected",
             Self::RolledBack => "Rolled back",
@@ -95,11 +112,14 @@ impl Ending {
             Self::Well => Tone::Good,
             Self::PodsAffected | Self::HostAffected | Self::Failed => Tone::Bad,
             Self::Open => Tone::Calm,
-            Self::RolledBack
+            Self::Restored
+            | Self::NothingLost
+            | Self::RolledBack
             | Self::CommandFailed
             | Self::Interrupted
             | Self::Refused
             | Self::SelectionWell
+            | Self::SelectionRestored
             | Self::Unknown => Tone::Warning,
         }
     }
@@ -123,22 +143,18 @@ pub enum PodOutcome {
 impl PodOutcome {
     /// The outcome of a pod in a record.
     #[must_use]
-    pub fn of(window: &Window, pod: &WindowPod) -> Self {
-        let is_excused = is_excused(window, pod);
-        let any = |answer| !is_excused && pod.gateways.iter().any(|one| one.reachable == answer);
-        let (is_deaf, is_unasked) = (any(Some(false)), any(None));
+    pub fn of(pod: &WindowPod) -> Self {
         if pod.is_gone() {
             return Self::Gone;
         }
         if pod.fate() == Some(Fate::Rebuilt) {
             return Self::Rebuilt;
         }
-        match pod.state {
-            _ if is_deaf => Self::NotBack,
-            Some(state) if !state.is_good() && state != State::Unknown => Self::NotBack,
-            Some(State::Unknown) | None => Self::Unknown,
-            Some(_) if is_unasked => Self::Unknown,
-            Some(_) => Self::Back,
+        match (pod.state, pod.shown()) {
+            (_, Some(Shown::NotAgain)) => Self::NotBack,
+            (Some(state), _) if !state.is_good() && state != State::Unknown => Self::NotBack,
+            (Some(State::Unknown) | None, _) | (_, Some(Shown::Unknown)) => Self::Unknown,
+            (Some(_), _) => Self::Back,
         }
     }
 
@@ -149,15 +165,6 @@ impl PodOutcome {
             Self::Back => Tone::Good,
         }
     }
-}
-
-/// Whether this pod's silent gateways were silent before the window already.
-fn is_excused(window: &Window, pod: &WindowPod) -> bool {
-    let own = |problem: &&Problem| {
-        problem.code().is_about_gateway() && problem.pod.as_ref() == Some(&pod.info.id)
-    };
-    let mut own = window.problems.iter().filter(own).peekable();
-    own.peek().is_some() && own.all(|problem| problem.severity < Severity::Error)
 }
 
 /// Whether an operator must look at what happened to a pod, beside a rebuild.
@@ -174,6 +181,8 @@ pub struct PodCounts {
     pub total: usize,
     /// Pods that have everything, or lost nothing.
     pub back: usize,
+    /// Pods, counted above too, of which nothing answered before, or that have nothing to probe.
+    pub not_shown: usize,
     /// Pods that miss something, or whose gateway does not answer.
     pub not_back: usize,
     /// Pods that were rebuilt.
@@ -199,7 +208,7 @@ pub struct PodCounts {
 impl PodCounts {
     pub(super) fn of(window: &Window) -> Self {
         let pods = || window.pods.iter();
-        let outcomes: Vec<PodOutcome> = pods().map(|pod| PodOutcome::of(window, pod)).collect();
+        let outcomes: Vec<PodOutcome> = pods().map(PodOutcome::of).collect();
         let count = |outcome| outcomes.iter().filter(|one| **one == outcome).count();
         let unselected = |is_it: fn(Option<State>) -> bool| {
             let others = window.unselected.iter();
@@ -208,6 +217,11 @@ impl PodCounts {
         Self {
             total: window.pods.len(),
             back: count(PodOutcome::Back),
+            not_shown: pods()
+                .filter(|pod| {
+                    PodOutcome::of(pod) == PodOutcome::Back && pod.shown() == Some(Shown::Never)
+                })
+                .count(),
             not_back: count(PodOutcome::NotBack),
             rebuilt: count(PodOutcome::Rebuilt),
             gone: count(PodOutcome::Gone),
@@ -229,65 +243,33 @@ impl PodCounts {
     }
 }
 
-impl fmt::Display for PodCounts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            total,
-            back,
-            not_back,
-            rebuilt,
-            gone,
-            restarted,
-            unexpected: _,
-            unknown,
-            rebuilt_unknown,
-            unselected,
-            unselected_lost,
-            unselected_unknown,
-        } = *self;
-        let known = total.saturating_sub(unknown);
-        let pods = count(
-            total,
-            if unselected > 0 {
-                "selected pod"
-            } else {
-                "pod"
-            },
-        );
-        match known {
-            0 => write!(f, "cannot determine whether {pods} came back")?,
-            _ => write!(f, "{back} of {pods} back")?,
-        }
-        if not_back > 0 {
-            write!(f, ", {not_back} not back")?;
-        }
-        if unknown > 0 && known > 0 {
-            write!(f, ", {unknown} unknown")?;
-        }
-        f.write_str(&others(restarted, gone))?;
-        let checked = total.saturating_sub(rebuilt_unknown);
-        match (rebuilt, checked) {
-            (_, 0) => f.write_str("; cannot determine whether a pod was rebuilt")?,
-            (0, _) => write!(f, "; no pod was rebuilt ({checked} of {total} checked)")?,
-            (_, _) => write!(f, "; {rebuilt} rebuilt ({checked} of {total} checked)")?,
-        }
-        if unselected == 0 {
-            return Ok(());
-        }
-        write!(f, "; not selected: {} at risk", count(unselected, "pod"))?;
-        match (unselected_lost, unselected_unknown) {
-            (0, 0) => f.write_str(", none has lost anything"),
-            (lost, 0) => write!(f, ", {lost} lost something"),
-            (0, unknown) => write!(f, ", {unknown} unknown"),
-            (lost, unknown) => write!(f, ", {lost} lost something, {unknown} unknown"),
-        }
+/// Whether answers have shown that the network of every pod and of the host is as it was.
+fn is_shown(window: &Window, pods: &PodCounts) -> bool {
+    match window.host_shown {
+        _ if pods.not_shown > 0 => false,
+        Some(shown) => shown == Shown::Again,
+        // The host has no gateway, or `netfix pause` has only paused the unit.
+        None => pods.back > 0 || window.host.is_none(),
     }
 }
 
-/// Whether the last restore left something of the host missing, or one of its NICs is absent.
+/// Whether COMMAND left every device of the host as it was, and nothing was restored.
+fn is_nothing_lost(window: &Window) -> bool {
+    let devices = window.devices_lost.as_ref();
+    let is_untouched = |pod: &WindowPod| pod.lost.is_none() && pod.steps == 0;
+    window.run.is_some()
+        && devices.is_some_and(BTreeSet::is_empty)
+        && window.host == Some(State::InSync)
+        && window.settings.is_empty()
+        && window.pods.iter().all(is_untouched)
+}
+
+/// Whether the last restore left something of the host missing, a gateway of it is silent, or one of its NICs is absent.
 fn is_host_affected(window: &Window) -> bool {
     let is_absent = |nics: &Vec<WindowNic>| nics.iter().any(WindowNic::is_absent);
-    window.host.is_some_and(|state| !state.is_good()) || window.nics.as_ref().is_some_and(is_absent)
+    window.host.is_some_and(|state| !state.is_good())
+        || window.host_shown == Some(Shown::NotAgain)
+        || window.nics.as_ref().is_some_and(is_absent)
 }
 
 /// Whether something of the host that no selected pod needs was left as it is.

@@ -5,25 +5,35 @@ use super::{nics, words};
 use crate::model::Severity;
 use crate::model::net::nic;
 use crate::model::next::{NextStep, WindowNow};
-use crate::model::window::{Phase, PhaseName, Rollback, SettingResult, Standing, Window};
+use crate::model::window::{Phase, PhaseName, Rollback, SettingResult, Shown, Standing, Window};
 use crate::report::messages::observed;
 use crate::report::problems::programs_to_restart;
-use crate::report::text::{count, escape, join, list_or_dash, milliseconds};
+use crate::report::text::{
+    count, escape, join, list_or_dash, milliseconds, others, pod_noun, verb,
+};
 
 /// How it went, in one sentence.
 pub(super) fn sentence(
     window: &Window,
     ending: Ending,
     (standing, now): (Standing, Option<&WindowNow>),
-    pods: &PodCounts,
+    counts: &PodCounts,
 ) -> String {
     let mut phases = window.phases.iter();
     let was_tried = phases.any(|phase| phase.name == PhaseName::Restore)
         || window.pods.iter().any(|pod| pod.rebuilt.is_some());
-    let pods = match pods.total {
-        0 => None,
+    let pods = match counts.total {
+        0 => match ending {
+            Ending::Well if window.host.is_none() => None,
+            Ending::Well => Some("no pod was running; the host is as it was".to_owned()),
+            Ending::Restored => Some(format!(
+                "no pod was running; the host is as it was, not shown {WHY_NOT_SHOWN}"
+            )),
+            Ending::NothingLost => Some("no pod was running".to_owned()),
+            _ => None,
+        },
         _ if window.is_ended_by_reboot() => Some("the boot made every pod anew".to_owned()),
-        _ => (was_tried && ending != Ending::Open).then(|| pods.to_string()),
+        _ => (was_tried && ending != Ending::Open).then(|| pods(window, ending, counts)),
     };
     let run = window.run.as_ref().filter(|run| has_failed(run));
     let end = run.map(|run| words::run_end(window, PhaseName::Command, run));
@@ -54,29 +64,81 @@ pub(super) fn sentence(
     first.flat_map(char::to_uppercase).chain(letters).collect()
 }
 
+/// How many pods are back, and what else happened to pods.
+fn pods(window: &Window, ending: Ending, counts: &PodCounts) -> String {
+    let PodCounts {
+        total,
+        back,
+        not_shown: _,
+        not_back,
+        rebuilt,
+        gone,
+        restarted,
+        unexpected: _,
+        unknown,
+        rebuilt_unknown,
+        unselected,
+        unselected_lost,
+        unselected_unknown,
+    } = *counts;
+    let pods = count(total, pod_noun(unselected > 0));
+    let is_known = unknown < total;
+    let back = match ending {
+        _ if !is_known => format!("cannot determine whether {pods} came back"),
+        Ending::NothingLost => format!("{back} of {pods} unchanged"),
+        _ => format!("{back} of {pods} back{}", not_shown(window, counts)),
+    };
+    let unknown = if is_known { unknown } else { 0 };
+    let not_back = others([(not_back, "not back"), (unknown, "unknown")]);
+    let fates = words::others(restarted, gone);
+    let checked = total.saturating_sub(rebuilt_unknown);
+    let rebuilt = match (rebuilt, checked) {
+        (_, 0) => "; cannot determine whether a pod was rebuilt".to_owned(),
+        (0, _) => format!("; no pod was rebuilt ({checked} of {total} checked)"),
+        (_, _) => format!("; {rebuilt} rebuilt ({checked} of {total} checked)"),
+    };
+    let at_risk = count(unselected, "pod");
+    let unselected = match (unselected, unselected_lost, unselected_unknown) {
+        (0, _, _) => String::new(),
+        (_, 0, 0) => format!("; not selected: {at_risk} at risk, none has lost anything"),
+        (_, lost, unknown) => {
+            let lost = others([(lost, "lost something"), (unknown, "unknown")]);
+            format!("; not selected: {at_risk} at risk{lost}")
+        }
+    };
+    [back, not_back, fates, rebuilt, unselected].concat()
+}
+
+/// Behind what no answer has shown.
+const WHY_NOT_SHOWN: &str = "(nothing answered before)";
+
+/// The pods and the host of which no answer has shown that their network is as it was.
+fn not_shown(window: &Window, counts: &PodCounts) -> String {
+    let pods = (counts.not_shown > 0).then(|| counts.not_shown.to_string());
+    let host = (window.host_shown == Some(Shown::Never)).then(|| "the host".to_owned());
+    match join(pods.into_iter().chain(host), " and ") {
+        none if none.is_empty() => none,
+        who => format!(", {who} not shown {WHY_NOT_SHOWN}"),
+    }
+}
+
 /// What of the host is not as it was.
 fn host(window: &Window) -> String {
     let absent = nic::absent(window.nics.as_deref());
-    let words = if absent.len() > 1 {
-        ("NICs", "are")
-    } else {
-        ("NIC", "is")
-    };
     let absent = (!absent.is_empty()).then(|| {
-        format!(
-            "the {} {} {} missing",
-            words.0,
-            list_or_dash(&absent),
-            words.1
-        )
+        let number = absent.len();
+        let (noun, is) = (verb(number, "NIC", "NICs"), verb(number, "is", "are"));
+        format!("the {noun} {} {is} missing", list_or_dash(&absent))
     });
+    let is_silent = window.host_shown == Some(Shown::NotAgain);
+    let silent = is_silent.then(|| "a gateway of the host does not answer any more".to_owned());
     let settings = window.settings.iter();
     let open = settings.filter(|one| one.pod.is_none() && one.result != SettingResult::Restored);
     let open = Some(open.count()).filter(|open| *open > 0);
     let open = open.map(|open| format!("{} of NICs not restored", count(open, "setting")));
-    match (absent, open) {
-        (None, None) => "the host is not as it was".to_owned(),
-        (absent, open) => join(absent.into_iter().chain(open), "; "),
+    match join(absent.into_iter().chain(silent).chain(open), "; ") {
+        none if none.is_empty() => "the host is not as it was".to_owned(),
+        parts => parts,
     }
 }
 
@@ -100,6 +162,7 @@ fn progress(window: &Window, ending: Ending) -> Option<String> {
         (_, Some(Phase { name, .. })) => format!("died in phase {name}"),
         (Ending::Interrupted, None) => "the record has no end".to_owned(),
         (Ending::Refused, None) => "nothing was changed".to_owned(),
+        (Ending::NothingLost, None) => "COMMAND reloaded no driver".to_owned(),
         _ => return None,
     };
     Some(words)

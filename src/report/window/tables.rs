@@ -51,10 +51,9 @@ pub(super) fn phases(view: &ReportView) -> Table<'_, &Phase> {
 
 /// Pods before and after: all, or only those that are not back or to which something happened.
 pub(super) fn pods(view: &ReportView, with_good: bool) -> Table<'_, &WindowPod> {
-    let outcome = |pod: &WindowPod| PodOutcome::of(&view.window, pod);
     let mut rows = view.pods();
     let is_good = |pod: &WindowPod| {
-        outcome(pod) == PodOutcome::Back && matches!(pod.fate(), None | Some(Fate::Same))
+        PodOutcome::of(pod) == PodOutcome::Back && matches!(pod.fate(), None | Some(Fate::Same))
     };
     rows.retain(|pod| with_good || !is_good(pod));
     Table::new(rows)
@@ -83,8 +82,8 @@ pub(super) fn pods(view: &ReportView, with_good: bool) -> Table<'_, &WindowPod> 
             None => Cell::from(UNKNOWN),
         })
         .column("Rebuilt", KEPT, |pod| rebuilt(view, pod))
-        .marked(move |pod| {
-            let outcome = outcome(pod);
+        .marked(|pod| {
+            let outcome = PodOutcome::of(pod);
             (outcome != PodOutcome::Back).then(|| outcome.tone())
         })
 }
@@ -134,7 +133,7 @@ fn is_of_user(phase: &Phase) -> bool {
 pub(super) fn outage(view: &ReportView, pod: &WindowPod) -> String {
     match (pod.lost, pod.answered) {
         (Some(_), None) if pod.is_gone() => UNKNOWN.to_owned(),
-        (Some(lost), None) => match PodOutcome::of(&view.window, pod) {
+        (Some(lost), None) => match PodOutcome::of(pod) {
             PodOutcome::NotBack => format!("since {}", clock(&view.window, lost, words::SECOND)),
             _ => "end unknown".to_owned(),
         },
@@ -146,7 +145,7 @@ pub(super) fn outage(view: &ReportView, pod: &WindowPod) -> String {
 fn outage_cell(view: &ReportView, pod: &WindowPod) -> Cell {
     let words = outage(view, pod);
     let longest = view.computed.outages.worst_ms.unwrap_or_default();
-    let class = match (pod.answered, PodOutcome::of(&view.window, pod)) {
+    let class = match (pod.answered, PodOutcome::of(pod)) {
         (Some(_), PodOutcome::Back) => "outage",
         _ => "bad",
     };

@@ -125,7 +125,7 @@ impl ReportView {
     pub(super) fn pods(&self) -> Vec<&WindowPod> {
         let mut pods: Vec<&WindowPod> = self.window.pods.iter().collect();
         pods.sort_by(|a, b| by_name(&a.info, &b.info));
-        pods.sort_by_key(|pod| (PodOutcome::of(&self.window, pod), Reverse(pod.outage())));
+        pods.sort_by_key(|pod| (PodOutcome::of(pod), Reverse(pod.outage())));
         pods
     }
 

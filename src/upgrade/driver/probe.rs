@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::inventory::nics;
+use crate::inventory::{Inventory, nics};
 use crate::model::net::nic;
 use crate::model::problem::{Object, WindowCause};
 use crate::model::window::PhaseName;
@@ -12,8 +12,29 @@ use crate::upgrade::ledger::{Area, WindowProblems};
 use crate::upgrade::phases::restore::PodNetwork;
 use crate::upgrade::phases::verify;
 use crate::window::event::{Event, Reached};
+use crate::window::facts::Silence;
 
 impl Driver<'_> {
+    /// Probes again before COMMAND if something was silent: what answers now must answer after COMMAND too.
+    pub(super) fn probe_silent(&mut self, network: &mut PodNetwork) {
+        let baseline = &mut network.baseline;
+        if baseline.silent.is_empty() {
+            return;
+        }
+        let (request, session) = (self.request, &mut self.ledger.session);
+        let (pods, guard) = (&session.window().pods, session.guard.as_ref());
+        let inventory = Inventory::open(&request.selection).ok();
+        let probed = inventory.and_then(|inventory| {
+            verify::before(inventory, pods, baseline, guard, request, self.context)
+        });
+        if let Some((still, unrecorded)) = probed {
+            let is_still = |one: &Silence| still.iter().any(|other| one.is_same(other));
+            baseline.silent.retain(is_still);
+            session.note_silent(&baseline.silent);
+            self.ledger.problems.add(Area::Preflight, unrecorded);
+        }
+    }
+
     /// Records what a probe finds; returns whether all is well.
     pub(super) fn probe(&mut self, network: &mut PodNetwork) -> bool {
         let is_selection = !self.request.selection.is_everything();

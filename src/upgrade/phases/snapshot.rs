@@ -15,7 +15,6 @@ use crate::store::Guard;
 use crate::upgrade::baseline::{Baseline, LeftOut, read_back};
 use crate::upgrade::phases::verify;
 use crate::upgrade::request::UpgradeRequest;
-use crate::window::facts::Silence;
 use crate::window::rebuild_check::query;
 
 /// The snapshot as it was written.
@@ -100,10 +99,10 @@ pub(crate) fn observe(
     let nics = nics::read(&baseline.devices()).ok();
     let mut problems = Vec::new();
     // Without an answer every silent gateway counts against the window.
-    if let Ok(mut verified) = verify::run(inventory, &baseline, request, context) {
-        verify::retain(&mut verified, pods);
-        baseline.silent = verified.unanswered.iter().map(Silence::of).collect();
-        problems.extend(baseline.note_answers(verified.for_record(true), guard));
+    let probed = verify::before(inventory, pods, &mut baseline, guard, request, context);
+    if let Some((silent, unrecorded)) = probed {
+        baseline.silent = silent;
+        problems.extend(unrecorded);
     }
     Ok(Before {
         baseline,

@@ -8,12 +8,13 @@ use crate::inventory::Inventory;
 use crate::model::window::WindowPod;
 use crate::model::{PodId, Problem};
 use crate::refusal::Refusal;
+use crate::store::Guard;
 use crate::upgrade::baseline::Baseline;
 use crate::upgrade::request::UpgradeRequest;
-use crate::window::facts::excuse;
+use crate::window::facts::{Silence, excuse};
 
 /// Probes the gateways of every pod and of the host, and the targets, from memory: the disk is not needed.
-pub(crate) fn run(
+fn run(
     inventory: Inventory,
     baseline: &Baseline,
     request: &UpgradeRequest<'_>,
@@ -28,6 +29,22 @@ pub(crate) fn run(
         gateways::ProbeLimits::within(request.pod_budget, request.timeout),
         context.progress.as_mut(),
     )
+}
+
+/// What of the window does not answer before COMMAND, and why the answers could not be recorded; `None` where nothing could be probed.
+pub(crate) fn before(
+    inventory: Inventory,
+    window: &[WindowPod],
+    baseline: &mut Baseline,
+    guard: Option<&Guard>,
+    request: &UpgradeRequest<'_>,
+    context: &mut Context,
+) -> Option<(Vec<Silence>, Option<Problem>)> {
+    let mut verified = run(inventory, baseline, request, context).ok()?;
+    retain(&mut verified, window);
+    let unrecorded = baseline.note_answers(verified.for_record(true), guard);
+    let silent = verified.unanswered.iter().map(Silence::of);
+    Some((silent.collect(), unrecorded))
 }
 
 /// Probes after COMMAND: the window is not to blame for what was silent before it. `None` where nothing could be probed.

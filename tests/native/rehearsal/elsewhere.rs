@@ -128,7 +128,7 @@ fn what_a_daemon_that_runs_brings_back_is_counted_apart() {
     assert_eq!(left.len(), 1, "{}", run.transcript());
     assert!(left[0].has("3 more objects"), "{}", run.transcript());
     node.netfix("check --rehearse").exits(0).stdout_has(&[
-        "1 of 2 pods come back identical, 1 identical but for what is left to daemons",
+        "1 of 2 pods comes back identical, 1 identical but for what is left to daemons",
     ]);
 }
 

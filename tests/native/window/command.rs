@@ -24,6 +24,34 @@ fn run_of(scene: &Scene<'_>) -> [Value; 3] {
 }
 
 #[test]
+fn the_devices_that_a_command_has_lost_are_in_the_record() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    scene
+        .upgrade("--no-pause", &scene.reload())
+        .exits(0)
+        .stdout_has(&["All well: 2 of 2 pods back"]);
+    assert_eq!(scene.record()["devices_lost"], Value::from(vec!["eth0"]));
+}
+
+#[test]
+fn a_command_that_reloads_no_driver_is_told() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let idle = scene.script("idle", "false; true");
+    scene
+        .upgrade("--no-pause", &idle)
+        .exits(0)
+        .stdout_has(&["Nothing was lost: COMMAND reloaded no driver; 2 of 2 pods unchanged;"])
+        .lacks("pods back");
+    assert_eq!(
+        scene.record()["devices_lost"],
+        Value::from(Vec::<Value>::new())
+    );
+    scene.assert_networks();
+}
+
+#[test]
 fn a_failing_command_fails_the_window_with_all_pods_restored_and_a_failing_hook_warns() {
     let node = Node::new();
     let scene = Scene::new(&node);

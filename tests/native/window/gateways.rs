@@ -68,7 +68,11 @@ fn a_gateway_that_was_silent_before_is_a_warning_in_a_good_window() {
     );
     let record = scene.record();
     let phases = record["phases"].as_array().into_iter().flatten();
-    assert!(phases.clone().all(|phase| phase["ok"] == true), "{record}");
+    let log = scene.log_of(&record);
+    assert!(
+        phases.clone().all(|phase| phase["ok"] == true),
+        "{record}\n{log}"
+    );
     let reported = record["problems"].as_array().into_iter().flatten();
     assert_eq!(reported.count(), 2, "{record}");
     scene.assert_whole();
@@ -111,6 +115,54 @@ fn a_gateway_that_became_silent_is_an_error() {
     run.errors(&["", pods[0], pods[1]].map(|pod| ("gateway-unreachable", pod)));
     scene.assert_whole();
     assert_eq!(scene.record()["exit"], 5);
+}
+
+#[test]
+fn a_gateway_that_is_silent_for_a_moment_before_command_must_answer_after_it() {
+    let node = Node::new();
+    let scene = scene(&node);
+    node.gateway.ip(&format!("addr del {GATEWAY4}/16 dev up0"));
+    let gateway = format!("/proc/$(cat {})/fd/9", scene.path("keeper").display());
+    let add = format!("nsenter --net={gateway} ip addr add {GATEWAY4}/16 dev up0");
+    let before = scene.script("before", &add);
+    let command = format!(
+        "{}\n{}",
+        LOSING,
+        scene.loading_with(&[&format!("{GATEWAY6}/64")])
+    );
+    let options = format!("--answer-wait 3s -o json --before {before}");
+    let run = scene
+        .upgrade(&options, &scene.script("half", &command))
+        .exits(5);
+    let mut expected = vec![
+        pair(&scene.pods[0], GATEWAY4),
+        pair(&scene.pods[1], GATEWAY4),
+        (String::new(), GATEWAY4.to_owned()),
+    ];
+    expected.sort();
+    assert_eq!(silent(&run, "error"), expected, "{}", run.transcript());
+    assert_eq!(run.json()["report"]["computed"]["verdict"], "pods-affected");
+    let record = scene.record();
+    assert_eq!(of_pods(&record, "shown"), ["not-again", "not-again"]);
+    assert_eq!(record["host_shown"], "not-again");
+}
+
+#[test]
+fn a_pod_of_which_nothing_answers_before_either_is_back_and_not_shown() {
+    let node = Node::new();
+    let lonely = quick(node.pod("lonely"));
+    lonely.macvlan("mode bridge", "");
+    lonely.ip("link set eth0 up");
+    lonely.ip(&format!("addr add {}/16 dev eth0", lonely.address()));
+    let scene = Scene::with_pods(&node, vec![quick(node.pod("web")).simple(), lonely]);
+    let run = scene
+        .upgrade("--no-pause", &scene.reload())
+        .exits(0)
+        .stdout_has(&["All restored: 2 of 2 pods back, 1 not shown (nothing answered before);"]);
+    run.lacks("All well");
+    let shown = of_pods(&scene.record(), "shown");
+    assert!(shown.contains(&"again".into()), "{shown:?}");
+    assert!(shown.contains(&"never".into()), "{shown:?}");
 }
 
 #[test]

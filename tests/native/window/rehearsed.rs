@@ -124,7 +124,7 @@ fn what_is_not_rehearsed_is_never_counted_as_proven() {
         "{found}"
     );
     run.names("rehearsal-differs", pod.name(), &["another namespace"]);
-    let words = "rehearsed: 1 of 2 pods come back identical, 1 not rehearsed (";
+    let words = "rehearsed: 1 of 2 pods comes back identical, 1 not rehearsed (";
     scene
         .netfix("upgrade --dry-run --force -- true")
         .exits(0)

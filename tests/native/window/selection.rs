@@ -80,20 +80,21 @@ fn a_forced_window_for_one_pod_is_not_well_over_others_without_network() {
 }
 
 #[test]
-fn a_forced_window_in_which_the_others_lost_nothing_is_well_for_the_selection_alone() {
+fn a_forced_window_counts_the_others_also_if_nothing_was_lost() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let run = scene.upgrade(&format!("--force {}", first(&scene)), "true");
     let run = run.exits(0);
     let last = last_line(&run);
     assert!(
-        last.starts_with("Selected pods well: 1 of 1 selected pod back")
-            && last.contains("not selected: 1 pod at risk, none has lost anything"),
+        last.starts_with(
+            "Nothing was lost: COMMAND reloaded no driver; 1 of 1 selected pod unchanged"
+        ) && last.contains("not selected: 1 pod at risk, none has lost anything"),
         "{}",
         run.transcript()
     );
     let report = scene.netfix("report -o json").exits(0).json();
-    assert_eq!(report["report"]["computed"]["verdict"], "selection-well");
+    assert_eq!(report["report"]["computed"]["verdict"], "nothing-lost");
     let log = scene.log_of(&scene.record());
     assert!(log.contains("1 selected pod already correct"), "{log}");
     scene.assert_whole();
@@ -139,7 +140,7 @@ fn a_selection_of_all_pods_on_the_device_leaves_out_nothing() {
     scene
         .upgrade(&aside, "true")
         .exits(0)
-        .stdout_has(&["1 of 1 pod back"]);
+        .stdout_has(&["1 of 1 pod unchanged"]);
     scene.assert_runs(KUBELET);
 }
 

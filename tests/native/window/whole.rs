@@ -30,7 +30,8 @@ fn assert_good_record(scene: &Scene<'_>, command: &str) {
             .expect("phases")
             .iter()
             .all(|phase| phase["ok"] == true),
-        "{record}"
+        "{record}\n{}",
+        scene.log_of(&record)
     );
     assert_eq!(record["run"]["argv"], Value::from(vec![command]));
     assert_eq!(record["run"]["exit"], 0);

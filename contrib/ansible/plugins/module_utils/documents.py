@@ -52,6 +52,8 @@ def facts(code, document):
         window=report.get("id") or (document.get("window") or {}).get("id"),
         verdict=None if computed.get("open") else computed.get("verdict"),
     )
+    if result["verdict"] == "nothing-lost":
+        result["warnings"] = ["the command reloaded no driver"]
     if computed and not computed.get("open"):
         result.update(pods=computed.get("pods"), worst_outage_ms=(computed.get("outages") or {}).get("worst_ms"))
     return result

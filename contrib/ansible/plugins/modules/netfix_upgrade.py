@@ -162,7 +162,7 @@ exit_code:
   type: int
   sample: 0
 verdict:
-  description: The verdict on the window, such as C(well) or C(pods-affected).
+  description: The verdict on the window, such as C(well), C(restored) or C(pods-affected). C(nothing-lost) is a warning too.
   returned: when a window was opened and has ended
   type: str
   sample: well
@@ -176,10 +176,10 @@ already_done:
   returned: always
   type: bool
 pods:
-  description: The numbers of pods, such as C(total), C(back), C(not_back), C(rebuilt) and C(gone).
+  description: The numbers of pods, such as C(total), C(back), C(not_shown), C(not_back), C(rebuilt) and C(gone).
   returned: when the window has ended
   type: dict
-  sample: {total: 40, back: 40, not_back: 0, rebuilt: 0, gone: 0, unknown: 0}
+  sample: {total: 40, back: 40, not_shown: 0, not_back: 0, rebuilt: 0, gone: 0, unknown: 0}
 worst_outage_ms:
   description: The longest outage of a pod.
   returned: when the window has ended

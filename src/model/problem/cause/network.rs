@@ -161,8 +161,8 @@ causes! {
         TakenBack => ManagedLink,
         UnknownToManager { manager: Manager } => ManagedLink,
         ManagerUnreachable { error: String } => ManagerUnreachable,
-        LostAgain { pods: usize } => Degraded,
-        PodsLostAgain { pods: Vec<String> } => Degraded,
+        LostAgain { what: LostObjects, pods: usize } => Degraded,
+        PodsLostAgain { what: LostObjects, pods: Vec<String> } => Degraded,
         TornDown => PodGone,
         Unsettled { times: usize } => Degraded,
         SettingRefused {
@@ -181,6 +181,15 @@ causes! {
         AnsweredByProxy { mac: Option<Mac>, probes: usize } => AddressConflict,
         NotAnnounced { failed: usize, all: usize, error: String } => Failed,
     }
+}
+
+/// Objects that were lost, by what weighs most among them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "kinds of objects")]
+pub enum LostObjects {
+    Others,
+    Addresses,
+    Links,
 }
 
 causes! {
@@ -215,6 +224,7 @@ causes! {
         PortAwaited { bridge: IfName, state: &'static str, wait: Duration } => GatewayUnknown,
         Redirected => GatewayUnknown,
         NoMemory { error: String } => GatewayUnknown,
+        NotPermitted { error: String } => GatewayUnknown,
         OverBudget { budget: Duration } => GatewayUnknown,
         TooManyRoutes { most: usize } => GatewayUnknown,
         CannotProbe { error: String } => GatewayUnreachable,
