@@ -84,6 +84,8 @@ pub(crate) enum CheckState {
     Degraded,
     /// It has interfaces, and was created after the last snapshot, which is not old.
     New,
+    /// It reaches nothing, and no good checkpoint shows that it ever did more.
+    CutOff,
     NoCheckpoint,
     /// It could not be read, or its checkpoint cannot be used.
     Failed,

@@ -141,7 +141,7 @@ fn examine(
 ) -> Result<Examined, Refusal> {
     let (surveyed, mut problems) = survey_all(check, inventory, store)?;
     progress.notice(Progress::Phase(Stage::Comparing, surveyed.matched.len()));
-    let seen = Situation::of(surveyed, Depth::Creation)?;
+    let seen = Situation::of(surveyed, Depth::Creation)?.confirmed();
     let (mut surveyed, compared) = (seen.surveyed, seen.compared);
     let (host, links, mut pods) = (compared.host, compared.links, compared.pods);
     let left_out = leave_out(&mut surveyed, &mut pods, check.devices, &mut problems);
@@ -226,7 +226,7 @@ fn leave_out(
     for (matched, compared) in surveyed.matched.iter().zip(compared.iter_mut()) {
         match compared.verdict {
             PodVerdict::Lost(_) | PodVerdict::Unknown(_) => {}
-            PodVerdict::InSync | PodVerdict::Drifted => {
+            PodVerdict::InSync | PodVerdict::Drifted | PodVerdict::CutOff { .. } => {
                 pods.push((&matched.info.id, std::mem::take(&mut compared.drivers)));
             }
         }

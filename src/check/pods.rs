@@ -89,7 +89,7 @@ impl PodChecks<'_> {
         let mut problems = snapshot_quality::unsupported_in_pod(&unmatched.state);
         let summary = PodSummary::bare(&pod.info, Some(&pod.netns.path));
         let mut checked = CheckedPod::new(summary, CheckState::NoCheckpoint);
-        problems.extend(match unmatched.finding {
+        problems.extend(match &unmatched.finding {
             Finding::Private | Finding::Nothing => return self.report(&pod.info.id, problems),
             Finding::Bare if self.may_be_unfinished() && unmatched.evidence.is_none() => {
                 self.has_new = true;
@@ -97,6 +97,10 @@ impl PodChecks<'_> {
             }
             Finding::Bare => {
                 checked.lost = Some(NO_CHECKPOINT);
+                unmatched.problem()
+            }
+            Finding::CutOff(_) => {
+                checked.state = CheckState::CutOff;
                 unmatched.problem()
             }
             Finding::HasInterfaces if self.is_new(unmatched, surveyed) => {
@@ -178,9 +182,12 @@ impl PodChecks<'_> {
             }
             PodVerdict::Drifted => {
                 checked.state = CheckState::Drifted;
-                let steps = plan.steps.iter().chain(&plan.later);
-                let drift = drift(steps, Some(&matched.info.id));
-                problems.extend(of_plan(plan, is_young).into_iter().chain(drift));
+                problems.extend(of_drift(plan, is_young, &matched.info.id));
+            }
+            PodVerdict::CutOff { what, .. } => {
+                checked.state = CheckState::CutOff;
+                problems.push(what.problem());
+                problems.extend(of_drift(plan, is_young, &matched.info.id));
             }
             PodVerdict::InSync => problems.extend(of_plan(plan, is_young)),
         }
@@ -201,6 +208,14 @@ impl PodChecks<'_> {
         let times = seen.iter().chain([&written]);
         times.map(age).min().map(u64::from)
     }
+}
+
+/// The problems of a plan, and what a restore would change.
+fn of_drift(plan: Plan, is_young: bool, pod: &PodId) -> Vec<Problem> {
+    let drift = drift(plan.steps.iter().chain(&plan.later), Some(pod));
+    let mut problems = of_plan(plan, is_young);
+    problems.extend(drift);
+    problems
 }
 
 /// The problems of a plan, with one for all objects that are in no checkpoint and are lost with a NIC: a note while the checkpoint

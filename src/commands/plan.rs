@@ -27,7 +27,7 @@ pub(super) fn of(
     let mut seen = if surveyed.has_work() {
         let stage = Progress::Phase(Stage::Comparing, surveyed.matched.len());
         context.progress.notice(stage);
-        Situation::of(surveyed, Depth::Complete)?
+        Situation::of(surveyed, Depth::Complete)?.confirmed()
     } else {
         let compared = Comparison::default();
         Situation { surveyed, compared }

@@ -23,7 +23,10 @@ pub(super) fn run(args: &VerifyArgs, context: &mut Context) -> Result<Document, 
         node.as_ref(),
         &selection,
         &targets,
-        gateways::ProbeLimits::new(args.answer_wait),
+        gateways::ProbeLimits {
+            names_cut_off: true,
+            ..gateways::ProbeLimits::new(args.answer_wait)
+        },
         progress,
     )?;
     abandoned::note_verify(&verified, &context.store);

@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 
-use super::destinations;
 use super::question::Question;
 use super::recorded::PastAnswer;
 use super::trial::ProbeAnswer;
 use super::way::Obstacle;
 use crate::clock;
 use crate::kernel::{Error, ability};
+use crate::model::net::reach::destinations;
 use crate::model::problem::GatewayCause;
 use crate::model::{AnswerRecord, GatewayAnswer, IfName, Mac, NetState, PodId};
 
@@ -22,6 +22,8 @@ pub(crate) struct ProbeLimits {
     pub answer: Duration,
     /// What the work on one pod may cost, without the wait for its answers.
     pub pod: Duration,
+    /// Whether the pods without a good record that reach nothing are named; a window does that by its restore.
+    pub names_cut_off: bool,
 }
 
 impl ProbeLimits {
@@ -34,7 +36,11 @@ impl ProbeLimits {
     pub(crate) fn within(pod: Duration, answer: Duration) -> Self {
         const LEAST: Duration = Duration::from_millis(250);
         let pod = pod.max(LEAST);
-        Self { answer, pod }
+        Self {
+            answer,
+            pod,
+            names_cut_off: false,
+        }
     }
 }
 
@@ -74,6 +80,8 @@ pub(crate) enum Reachability {
     Reachable,
     /// One could not be probed.
     Unknown,
+    /// It reaches nothing, and no good checkpoint shows that it ever did more.
+    CutOff,
     /// One did not answer.
     Unreachable,
     /// It has no interface and no checkpoint.

@@ -1,7 +1,7 @@
 //! Do the pods reach their gateways, and does the host?
 
 mod answers;
-mod destinations;
+mod cut_off;
 mod forwarding;
 mod host;
 mod names;
@@ -22,16 +22,15 @@ pub(crate) use self::answers::{Answers, ProbeLimits, Reachability, SilenceKind};
 use self::question::{Prober, Question, Role};
 use self::recorded::{PastAnswer, Recorded};
 use self::survey::{ProbePlan, survey};
-use self::targets::{Queries, TargetAnswers, VerifyTarget};
+pub(crate) use self::survey::{Unanswered, VerifiedPod};
+use self::targets::{Queries, VerifyTarget};
 use self::trial::ProbeAnswer;
 use crate::inventory::observe::{Host, Pod};
 use crate::inventory::{Inventory, private};
 use crate::kernel::Error;
 use crate::matching::Selection;
 use crate::model::problem::GatewayCause;
-use crate::model::{
-    AnswerRecord, NetState, NodeIdentity, NodeState, PodId, PodSummary, Problem, TargetAnswer,
-};
+use crate::model::{AnswerRecord, NodeIdentity, NodeState, PodSummary, Problem};
 use crate::progress::{Listener, Progress, Stage};
 use crate::records::stored::Stored;
 use crate::refusal::Refusal;
@@ -48,36 +47,6 @@ pub(crate) struct Verified {
     pub unanswered: Vec<Unanswered>,
     /// The host as it was before the probe.
     pub observed: Host,
-}
-
-/// A gateway or target that did not answer, or could not be queried.
-#[derive(Debug, Clone)]
-pub(crate) struct Unanswered {
-    /// The pod; `None` for the host.
-    pub pod: Option<PodId>,
-    /// The gateway or target.
-    pub object: String,
-    pub kind: SilenceKind,
-    pub cause: GatewayCause,
-}
-
-impl Unanswered {
-    pub(crate) fn problem(&self) -> Problem {
-        let cause = self.cause.clone();
-        let problem = match cause {
-            // What was probed has answered, or is named beside it; or nothing shows that anything is lost.
-            GatewayCause::TooManyRoutes { .. }
-            | GatewayCause::NeverAnswered
-            | GatewayCause::NeverProbed
-            | GatewayCause::PermanentNeighbour
-            | GatewayCause::Redirected => cause.warning(&self.object),
-            _ => cause.error(&self.object),
-        };
-        match &self.pod {
-            Some(pod) => problem.of(pod),
-            None => problem,
-        }
-    }
 }
 
 impl Verified {
@@ -98,18 +67,6 @@ impl Verified {
             .chain(of_pods)
             .collect()
     }
-}
-
-/// What the gateways of one pod answered.
-#[derive(Debug)]
-pub(crate) struct VerifiedPod {
-    /// With the interfaces that it has now.
-    pub pod: PodSummary,
-    pub answers: Answers,
-    /// What the targets answered; no query leaves from a pod that never had an interface.
-    pub targets: Vec<TargetAnswer>,
-    /// Its namespace before the probe, if it could be read.
-    pub observed: NetState,
 }
 
 /// Probes the gateways that the pods and the host have, and those that they had by these records.
@@ -159,11 +116,11 @@ pub(crate) fn verify(
     for (question, answer) in judged(&questions, answers, &pods, &beyond, &mut inventory.host) {
         unanswered.extend(take(question, answer, &mut host, &mut pods, limits));
     }
-    add_damaged(&mut pods, &stored);
+    problems.extend(cut_off::find(&mut inventory, &recorded, &mut pods, limits));
     Ok(Verified {
         node: inventory.node,
         host,
-        pods,
+        pods: with_damaged(pods, &stored),
         problems,
         unanswered,
         observed: inventory.host,
@@ -267,7 +224,7 @@ fn take(
 }
 
 /// Adds the pods whose checkpoint cannot be read, and sorts all.
-fn add_damaged(pods: &mut Vec<VerifiedPod>, stored: &Stored) {
+fn with_damaged(mut pods: Vec<VerifiedPod>, stored: &Stored) -> Vec<VerifiedPod> {
     for info in &stored.damaged {
         if !pods.iter().any(|one| one.pod.info.id == info.id) {
             let summary = PodSummary::bare(info, None);
@@ -275,35 +232,5 @@ fn add_damaged(pods: &mut Vec<VerifiedPod>, stored: &Stored) {
         }
     }
     pods.sort_by(|a, b| a.pod.info.id.cmp(&b.pod.info.id));
-}
-
-impl VerifiedPod {
-    fn new(pod: PodSummary, state: Reachability) -> Self {
-        Self {
-            pod,
-            answers: Answers::none(state),
-            targets: Vec::new(),
-            observed: NetState::default(),
-        }
-    }
-
-    /// Adds what the targets answered; returns what is wrong with them.
-    fn take(&mut self, found: TargetAnswers) -> Vec<Unanswered> {
-        let mut unanswered = Vec::new();
-        for (answer, cause) in found {
-            let state = match cause {
-                Ok(_) => Reachability::Reachable,
-                Err(_) => Reachability::Unreachable,
-            };
-            self.answers.state = self.answers.state.max(state);
-            unanswered.extend(cause.err().map(|cause| Unanswered {
-                pod: Some(self.pod.info.id.clone()),
-                object: format!("{} {}", answer.kind, answer.target),
-                kind: SilenceKind::Target,
-                cause,
-            }));
-            self.targets.push(answer);
-        }
-        unanswered
-    }
+    pods
 }

@@ -6,11 +6,11 @@ use std::time::Instant;
 
 use ipnet::{IpNet, Ipv6Net};
 
-use super::destinations::{Destinations, address_in};
 use super::recorded::PastAnswer;
 use super::rules::is_met;
 use crate::kernel::route::lookup::Selector;
 use crate::model::net::address::{DADFAILED, Maker, TENTATIVE};
+use crate::model::net::reach::destinations::{Destinations, address_in};
 use crate::model::net::route::{KIND_UNICAST, TABLE_MAIN};
 use crate::model::{Address, AnswerRecord, IfName, Indexed, IpFamily, Link, NetState, Route, Rule};
 

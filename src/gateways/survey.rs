@@ -5,9 +5,10 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use super::answers::{Answers, Reachability, SilenceKind};
 use super::question::{Prober, Question, Questions};
 use super::recorded::{Record, Recorded};
-use super::{Reachability, SilenceKind, Unanswered, VerifiedPod};
+use super::targets::TargetAnswers;
 use crate::inventory::observe::Pod;
 use crate::inventory::pods::observe_reach;
 use crate::inventory::{Inventory, unread};
@@ -17,10 +18,83 @@ use crate::model::pod::empty::needs_none;
 use crate::model::problem::{GatewayCause, MatchingCause};
 use crate::model::{
     AnswerRecord, IfName, LinkGraph, NetState, NodeState, PodId, PodSummary, Problem, StackLink,
-    interfaces,
+    TargetAnswer, interfaces,
 };
 use crate::records::contest::CNI_CACHE;
 use crate::records::evidence::Witnesses;
+
+/// A gateway or target that did not answer, or could not be queried.
+#[derive(Debug, Clone)]
+pub(crate) struct Unanswered {
+    /// The pod; `None` for the host.
+    pub pod: Option<PodId>,
+    /// The gateway or target.
+    pub object: String,
+    pub kind: SilenceKind,
+    pub cause: GatewayCause,
+}
+
+impl Unanswered {
+    pub(crate) fn problem(&self) -> Problem {
+        let cause = self.cause.clone();
+        let problem = match cause {
+            // What was probed has answered, or is named beside it; or nothing shows that anything is lost.
+            GatewayCause::TooManyRoutes { .. }
+            | GatewayCause::NeverAnswered
+            | GatewayCause::NeverProbed
+            | GatewayCause::PermanentNeighbour
+            | GatewayCause::Redirected => cause.warning(&self.object),
+            _ => cause.error(&self.object),
+        };
+        match &self.pod {
+            Some(pod) => problem.of(pod),
+            None => problem,
+        }
+    }
+}
+
+/// What the gateways of one pod answered.
+#[derive(Debug)]
+pub(crate) struct VerifiedPod {
+    /// With the interfaces that it has now.
+    pub pod: PodSummary,
+    pub answers: Answers,
+    /// What the targets answered; no query leaves from a pod that never had an interface.
+    pub targets: Vec<TargetAnswer>,
+    /// Its namespace before the probe, if it could be read.
+    pub observed: NetState,
+}
+
+impl VerifiedPod {
+    pub(super) fn new(pod: PodSummary, state: Reachability) -> Self {
+        Self {
+            pod,
+            answers: Answers::none(state),
+            targets: Vec::new(),
+            observed: NetState::default(),
+        }
+    }
+
+    /// Adds what the targets answered; returns what is wrong with them.
+    pub(super) fn take(&mut self, found: TargetAnswers) -> Vec<Unanswered> {
+        let mut unanswered = Vec::new();
+        for (answer, cause) in found {
+            let state = match cause {
+                Ok(_) => Reachability::Reachable,
+                Err(_) => Reachability::Unreachable,
+            };
+            self.answers.state = self.answers.state.max(state);
+            unanswered.extend(cause.err().map(|cause| Unanswered {
+                pod: Some(self.pod.info.id.clone()),
+                object: format!("{} {}", answer.kind, answer.target),
+                kind: SilenceKind::Target,
+                cause,
+            }));
+            self.targets.push(answer);
+        }
+        unanswered
+    }
+}
 
 /// What is known before the probe.
 #[derive(Default)]

@@ -8,7 +8,7 @@ use super::question::{Lack, LackKind, Question, is_source};
 use super::rules::refuses;
 use crate::inventory::observe::Host;
 use crate::kernel::dump;
-use crate::kernel::route::lookup::{Found, Selector, lookup};
+use crate::kernel::route::lookup::{Found, Selector, is_refusal, lookup};
 use crate::kernel::{Errno, Error, Socket};
 use crate::model::problem::GatewayCause;
 use crate::model::{Mac, NetState, Parent};
@@ -149,9 +149,12 @@ fn look(
         found
     };
     // What else fails shows nothing about routes.
-    Ok(found.or_else(|errno| match errno {
-        Errno::ENETUNREACH | Errno::EHOSTUNREACH | Errno::EACCES | Errno::EINVAL => Err(errno),
-        _ => Ok(Found::default()),
+    Ok(found.or_else(|errno| {
+        if is_refusal(errno) {
+            Err(errno)
+        } else {
+            Ok(Found::default())
+        }
     }))
 }
 

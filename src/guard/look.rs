@@ -61,6 +61,7 @@ pub(crate) fn look(
     let store = context.store.clone();
     let mut problems = Vec::new();
     let known = request.known.take();
+    let is_first = known.is_none();
     let known = known.unwrap_or_else(|| GuardRecord {
         // Each start says what it finds.
         said: String::new(),
@@ -75,6 +76,8 @@ pub(crate) fn look(
     if !matches!(first.decided.decision, GuardDecision::Restore(_)) {
         tell(&mut first.decided);
         problems.append(&mut first.unknown);
+        // A watch names them once: no restore helps them.
+        problems.extend(first.cut_off.into_iter().filter(|_| is_first));
         keep(&store, &known, &first.decided.record);
         return Ok(LookResult {
             problems,
@@ -187,6 +190,8 @@ struct GuardObservation {
     decided: Decided,
     /// Why pods could not be observed, or records not be read.
     unknown: Vec<Problem>,
+    /// The pods that are cut off and have no good record.
+    cut_off: Vec<Problem>,
     sight: Sight,
     surveyed: Surveyed,
 }
@@ -226,13 +231,19 @@ fn observe(
         no_match: (!(selection.is_everything() || has_pods)).then(|| selection.to_string()),
         ..empty_sight()
     };
-    let unobserved = compared.pods.iter().filter_map(|pod| match &pod.verdict {
-        PodVerdict::Unknown(problem) => Some(problem.clone()),
-        PodVerdict::InSync | PodVerdict::Drifted | PodVerdict::Lost(_) => None,
-    });
-    unknown.extend(unobserved);
+    let mut cut_off: Vec<Problem> = surveyed.cut_off().collect();
+    for (matched, pod) in surveyed.matched.iter().zip(&compared.pods) {
+        match &pod.verdict {
+            PodVerdict::Unknown(problem) => unknown.push(problem.clone()),
+            PodVerdict::CutOff { what, .. } => {
+                cut_off.push(what.problem().of(&matched.info.id));
+            }
+            PodVerdict::InSync | PodVerdict::Drifted | PodVerdict::Lost(_) => {}
+        }
+    }
     Ok(GuardObservation {
         unknown,
+        cut_off,
         decided: decide::decide(known, &sight, request.choice),
         sight,
         surveyed,

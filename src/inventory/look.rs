@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::inventory::Inventory;
 use crate::inventory::node::stamp;
-use crate::inventory::pods::{ObservedPod, observe_claims, observe_pods_twice};
+use crate::inventory::pods::{KnownPackets, ObservedPod, observe_claims, observe_pods_twice};
 use crate::kernel::Error;
 use crate::matching::{Selection, StoredRecord};
 use crate::model::{NetState, PodId, Stamp};
@@ -68,7 +68,7 @@ impl Look {
             claims: Vec::new(),
         };
         let Inventory { pods, host, .. } = &mut look.inventory;
-        look.observed = observe_pods_twice(pods, host);
+        look.observed = observe_pods_twice(pods, host, &known_packets(&stored));
         let recorded = look.read_long(&stored);
         // Of all others the whole record is needed.
         let whole = stored.into_iter().map(|(id, loaded)| {
@@ -116,7 +116,7 @@ impl Look {
             }
         }
         let (mut pods, observed): (Vec<_>, Vec<_>) = others.into_iter().unzip();
-        let read = observe_pods_twice(&mut pods, host);
+        let read = observe_pods_twice(&mut pods, host, &known_packets(stored));
         for (observed, read) in observed.into_iter().zip(read) {
             *observed = read;
         }
@@ -140,6 +140,18 @@ fn read(store: &Store, depth: LookDepth) -> Result<Vec<Loaded<Light>>, Refusal> 
     };
     let large = node.map(|node| node.large).unwrap_or_default();
     Ok(store.load_light(&large)?)
+}
+
+/// The packets of which the checkpoints have the ways.
+fn known_packets(stored: &[Loaded<Light>]) -> KnownPackets {
+    let stored = stored.iter().filter_map(|(_, one)| one.as_ref().ok());
+    let own = stored.filter_map(|(checkpoint, _)| checkpoint.netfix.as_ref());
+    let mut known = KnownPackets::new();
+    for own in own {
+        let packets = own.state.ways.iter().map(|way| way.packet.clone());
+        known.entry(own.identity.inode).or_default().extend(packets);
+    }
+    known
 }
 
 fn record((id, stored): &Loaded<Light>) -> Option<StoredRecord> {

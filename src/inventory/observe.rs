@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use crate::inventory::cgroup::CgroupOwner;
 use crate::inventory::procfs;
 use crate::inventory::sockets::loaders;
+use crate::kernel::address::neighbour_probe::AnsweredNeighbour;
 use crate::kernel::conf::sysfs;
 use crate::kernel::dump::{HostView, Names};
 use crate::kernel::netns::nsid;
@@ -112,6 +113,8 @@ pub struct Pod {
     pub(super) socket: Option<Socket>,
     /// Its whole state, where one observation serves several purposes: it is not read again.
     pub(super) seen: Option<NetState>,
+    /// The neighbours that had answered it when a snapshot read it.
+    pub(crate) answered: Vec<AnsweredNeighbour>,
     pub(super) host_id: HostId,
     /// How many entries of each of its tables are read; `None`: all.
     pub(super) most: Option<usize>,
@@ -133,6 +136,7 @@ impl Pod {
             owner: CgroupOwner::default(),
             socket: Some(socket),
             seen: None,
+            answered: Vec::new(),
             host_id: HostId::Unassigned,
             most: None,
         })
@@ -216,6 +220,7 @@ impl Pod {
     /// A copy without a socket, whose namespace is not open.
     pub(super) fn closed_copy(&self) -> Self {
         Self {
+            answered: Vec::new(),
             netns: self.netns.closed_copy(),
             info: self.info.clone(),
             identity: self.identity.clone(),

@@ -1,6 +1,6 @@
 //! Opens pods, and reads many of them side by side.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -8,12 +8,32 @@ use crate::inventory::discover::FoundNetns;
 use crate::inventory::observe::{Host, MOST, Pod, prove};
 use crate::inventory::procfs::{self, machine};
 use crate::inventory::visit::visit;
+use crate::kernel::address::neighbour_probe;
 use crate::kernel::conf::sysfs;
 use crate::kernel::netns::nsid::{self, HostId};
+use crate::kernel::route::lookup;
 use crate::kernel::state::Reach;
 use crate::kernel::{Error, Netns, Socket, devices, ifreq, netns, state};
+use crate::model::net::reach;
+use crate::model::net::way::Packet;
 use crate::model::problem::InventoryCause;
 use crate::model::{Link, NetState, NetnsIdentity, Problem};
+
+/// The packets of which records have the ways, by the inode of their namespace.
+pub(crate) type KnownPackets = HashMap<u64, Vec<Packet>>;
+
+/// Looks up the ways of a namespace's packets, and of those that its record has.
+pub(crate) fn ways(
+    socket: &mut Socket,
+    state: &mut NetState,
+    known: &[Packet],
+) -> Result<(), Error> {
+    let mut packets = reach::packets(state);
+    let others = known.iter().filter(|one| !packets.contains(one));
+    packets.extend(others.cloned().collect::<Vec<_>>());
+    state.ways = lookup::ways(socket, &state.links, &packets)?;
+    Ok(())
+}
 
 /// The state of a pod, and the link that it lost while it was read.
 pub(crate) type ObservedPod = Result<(NetState, Option<String>), Error>;
@@ -53,6 +73,7 @@ pub fn open_pods(
                 owner,
                 socket,
                 seen: None,
+                answered: Vec::new(),
                 host_id: HostId::Unassigned,
                 most: Some(MOST),
             }),
@@ -194,9 +215,9 @@ pub fn observe_reach(
     visited.map(|one| one.unwrap_or_else(failed)).collect()
 }
 
-/// Reads every pod, side by side, and its links once more afterwards: the state, and the link that was lost while it was
-/// read. The results are in the order of the pods.
-pub fn observe_pods_twice<T>(pods: &mut [T], host: &Host) -> Vec<ObservedPod>
+/// Reads every pod, side by side, and its links once more afterwards: the state, with the ways of these packets too, and the link that
+/// was lost while it was read. The results are in the order of the pods.
+pub fn observe_pods_twice<T>(pods: &mut [T], host: &Host, known: &KnownPackets) -> Vec<ObservedPod>
 where
     T: AsMut<Pod> + Send,
 {
@@ -205,6 +226,9 @@ where
         let mut state = pod.observe_inside(host)?;
         sysfs::complete(&mut state.links)?;
         devices::complete(&mut state);
+        let known = known.get(&pod.identity.inode);
+        ways(pod.socket()?, &mut state, known.map_or(&[], Vec::as_slice))?;
+        pod.answered = neighbour_probe::answered(pod.socket()?).unwrap_or_default();
         let torn = ifreq::lost(pod.socket()?, &state.links)?.map(Link::title);
         Ok((state, torn))
     })

@@ -3,6 +3,9 @@
 //! Each pod costs open files. Where the limit does not hold all of them at once, a pod's are open only while there is work in
 //! it, and each time its namespace must prove to be the one from before.
 
+use std::thread;
+use std::time::{Duration, Instant};
+
 use crate::inventory::observe::Pod;
 use crate::kernel::{Error, netns};
 
@@ -78,6 +81,24 @@ where
     .collect()
 }
 
+/// Runs `work` like [`visit`], which needs no socket: one that was given away is not opened again.
+pub(crate) fn visit_without_socket<T, R>(
+    items: &mut [T],
+    work: impl Fn(&mut T) -> R + Sync,
+) -> Vec<Result<R, Error>>
+where
+    T: AsMut<Pod> + Send,
+    R: Send,
+{
+    enter(items, |item| {
+        if item.as_mut().netns.is_transient {
+            in_connected(item, &work)
+        } else {
+            Ok(work(item))
+        }
+    })
+}
+
 fn in_connected<T: AsMut<Pod>, R>(item: &mut T, work: impl Fn(&mut T) -> R) -> Result<R, Error> {
     let result = item.as_mut().connect().map(|()| work(item));
     item.as_mut().release();
@@ -108,4 +129,19 @@ where
 {
     let results = netns::visit(items, |item| item.as_mut().netns.reopen(), work);
     results.into_iter().map(|result| result?).collect()
+}
+
+/// How long a pod that a runtime is making, or an address that the kernel still probes, may take until it is a finding.
+const BEING_MADE: Duration = Duration::from_secs(3);
+
+/// Looks again as long as there is a finding about a pod that a runtime may be making.
+pub(crate) fn confirm(mut look: impl FnMut() -> bool) {
+    const PAUSE: Duration = Duration::from_millis(500);
+    let until = Instant::now() + BEING_MADE;
+    loop {
+        thread::sleep(PAUSE);
+        if !look() || Instant::now() > until {
+            return;
+        }
+    }
 }

@@ -3,9 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::host_parents;
+use crate::model::checkpoint::Extension;
 use crate::model::net::address::DADFAILED;
 use crate::model::net::link::sysctl::Sysctls;
-use crate::model::{Hardware, IfName, Link, LinkGraph, LinkKind, NetState, StackLink, stack};
+use crate::model::{
+    ChainLink, Hardware, IfName, Link, LinkGraph, LinkKind, NetState, Route, StackLink, stack,
+};
 use crate::plan::{DaemonState, NicRules, Observed, snapshot_quality};
 
 /// The host's state under the pods, and the devices at the bottom of it.
@@ -19,8 +22,12 @@ pub(crate) struct HostBaseline {
     pub is_whole: bool,
     /// Parents of pods that no record describes: only their name is known.
     named: BTreeSet<IfName>,
-    /// What was taken from the host, or derived from a name, for those.
+    /// What was taken from the host, or derived from a name, for those, and the ends of pairs that are to carry packets again.
     assumed: BTreeSet<IfName>,
+    /// The ends of pairs that carried the packets of pods.
+    ends: Vec<ChainLink>,
+    /// The links that this run creates.
+    pub made: Vec<IfName>,
     /// Seconds since the host's state was recorded.
     pub age: u32,
     /// What becomes of what daemons own and the host lacks.
@@ -68,12 +75,23 @@ impl HostBaseline {
             is_whole,
             named,
             assumed: BTreeSet::new(),
+            ends: Vec::new(),
+            made: Vec::new(),
             age,
             daemons: DaemonState::default(),
             nic: NicRules::default(),
         };
         baseline.learn(now);
         baseline
+    }
+
+    /// With the ends of pairs that carried the packets of pods, and that a restore lets carry them again.
+    pub(crate) fn with_ends(mut self, pods: &[&Extension], now: &NetState) -> Self {
+        let chains = pods.iter().flat_map(|pod| &pod.chain);
+        let ends = chains.filter(|link| link.hardware.is_none());
+        self.ends = ends.cloned().collect();
+        self.learn(now);
+        self
     }
 
     /// The recorded devices that are missing or were made anew, and that a restore of these pods leaves out.
@@ -96,6 +114,16 @@ impl HostBaseline {
         self.state
             .addresses
             .retain(|address| !assumed.contains(&address.dev));
+        let is_of = |route: &Route| route.devs().iter().any(|dev| assumed.contains(*dev));
+        self.state.routes.retain(|route| !is_of(route));
+        for (end, routes) in self.ends.iter().filter_map(|end| end.mended(now)) {
+            if self.state.link(&end.name).is_none() {
+                self.assumed.insert(end.name.clone());
+                self.devices.insert(end.name.clone());
+                self.state.routes.extend(routes.iter().cloned());
+                self.state.links.push(end);
+            }
+        }
         for name in &self.named {
             let (links, bottom) = host_parents::links_under(name, &self.state, now);
             self.assumed
@@ -124,7 +152,7 @@ impl HostBaseline {
 
     /// The host's namespace as its plan takes it.
     pub(crate) fn observed<'a>(
-        &self,
+        &'a self,
         now: &'a NetState,
         new_link: Option<&'a Sysctls>,
     ) -> Observed<'a> {
@@ -134,7 +162,7 @@ impl HostBaseline {
             age: self.age,
             daemons: self.daemons,
             nic: self.nic,
-            made: &[],
+            made: &self.made,
         }
     }
 }

@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use super::text::escape;
 use super::{
-    AddressProxy, AnswerRecords, Bytes, Hardware, IfName, Mac, NetState, NetnsIdentity,
+    AddressProxy, AnswerRecords, Bytes, ChainLink, Hardware, IfName, Mac, NetState, NetnsIdentity,
     NodeIdentity, PodId,
 };
+use crate::model::is_false;
 use crate::model::net::link::Vlan;
 use crate::model::net::link::is_switch;
 use crate::model::pod::cni_result::{CniResult, cni_result, main_interface};
@@ -63,6 +64,12 @@ pub struct Extension {
     pub pod: PodInfo,
     /// The host's links under the pod's, top first.
     pub stack: Vec<StackLink>,
+    /// Those that carried its packets, each alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chain: Vec<ChainLink>,
+    /// Whether the pod was cut off, and nobody said that this is right: then the record is not known to be a good one.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub cut_off: bool,
     /// The namespace's whole state.
     pub state: NetState,
 }

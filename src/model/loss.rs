@@ -1,5 +1,8 @@
 //! What a pod or the host has lost since its good record.
 
+use std::net::IpAddr;
+
+use ipnet::IpNet;
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::{Address, IfName, Link, Neighbour, Nexthop, Route, Rule};
@@ -33,6 +36,22 @@ pub enum LossCause {
     GatewayRoutes(IpFamily),
     /// The way out of its bridge on the host.
     Uplink,
+    /// The route to this destination, by which packets went.
+    Route(IpNet),
+    /// The rule of this priority, by which packets went.
+    Rule(u32),
+    /// The way of packets to this destination: something refuses them, or sends them elsewhere.
+    Way(IpNet),
+    /// The permanent entry of this next hop.
+    Neighbour(IpAddr),
+    /// A link of the host that carried its packets: it was up.
+    HostLinkDown,
+    /// The bridge of a link of the host that carried its packets.
+    NoPort,
+    /// A VLAN of that port.
+    NotInVlan,
+    /// The host's route to the pod.
+    HostRoute(IpNet),
 }
 
 /// A family of IP addresses.
@@ -72,6 +91,8 @@ impl LossCause {
         "default-route",
         "gateway-routes",
         "uplink-lost",
+        "way-lost",
+        "chain-broken",
     ];
 
     /// The stable word in JSON and metrics.
@@ -85,6 +106,10 @@ impl LossCause {
             Self::DefaultRoute(_) => "default-route",
             Self::GatewayRoutes(_) => "gateway-routes",
             Self::Uplink => "uplink-lost",
+            Self::Route(_) | Self::Rule(_) | Self::Way(_) | Self::Neighbour(_) => "way-lost",
+            Self::HostLinkDown | Self::NoPort | Self::NotInVlan | Self::HostRoute(_) => {
+                "chain-broken"
+            }
         }
     }
 }

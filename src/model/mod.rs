@@ -22,6 +22,7 @@ pub(crate) mod text;
 pub mod window;
 
 pub use crate::model::net::address::Address;
+pub use crate::model::net::graph::ChainLink;
 pub(crate) use crate::model::net::graph::{LinkGraph, Tie, stack};
 pub use crate::model::net::link::{Hardware, Link, LinkKind, Parent};
 pub use crate::model::net::mac::Mac;
@@ -36,6 +37,7 @@ pub use crate::model::net::state::NetState;
 pub use crate::model::net::traffic::{Traffic, TrafficObject};
 pub use crate::model::pod::answers::{AnswerRecord, AnswerRecords};
 pub use crate::model::pod::claim::Claim;
+pub use crate::model::pod::cut_off::{CutOff, CutOffCause, LinkFault};
 pub use crate::model::pod::identity::{NetnsIdentity, NodeIdentity, PodId};
 pub use crate::model::pod::partial::Partial;
 pub(crate) use crate::model::pod::summary::interfaces;

@@ -274,6 +274,12 @@ impl WindowPod {
         }
     }
 
+    /// Whether it is younger than the snapshot of the window, and is cut off.
+    #[must_use]
+    pub fn became_cut_off(&self) -> bool {
+        self.state == Some(State::CutOff) && self.before.is_empty()
+    }
+
     /// What happened to it. Records of an earlier netfix only have whether it was rebuilt.
     #[must_use]
     pub fn fate(&self) -> Option<Fate> {

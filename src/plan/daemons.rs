@@ -4,24 +4,31 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use super::input::DaemonState;
+use super::input::{DaemonState, Observed};
 use super::surplus::beyond;
 use crate::model::problem::PlanCause;
-use crate::model::{Address, IfName, LinkKind, Neighbour, NetState, Nexthop, Problem, Route, Rule};
+use crate::model::{
+    Address, IfName, Link, LinkKind, Mac, Neighbour, NetState, Nexthop, Problem, Route, Rule,
+};
 
 /// What of `wanted` is to be restored, and a note about what is left to daemons.
 pub(super) fn split<'a>(
-    daemons: DaemonState,
+    observed: Observed<'_>,
     wanted: Cow<'a, NetState>,
-    now: &NetState,
     name_now: &impl Fn(&IfName) -> IfName,
 ) -> (Cow<'a, NetState>, Option<Problem>) {
+    let Observed {
+        state: now,
+        daemons,
+        made,
+        ..
+    } = observed;
     if daemons == DaemonState::Restore || !has_daemons(&wanted) {
         return (wanted, None);
     }
     let kept = match daemons {
-        DaemonState::Absent => without_services(&wanted, now, name_now),
-        DaemonState::Leave | DaemonState::Restore => kept(&wanted, now, name_now),
+        DaemonState::Absent => without_services(&wanted, now, name_now, made),
+        DaemonState::Leave | DaemonState::Restore => kept(&wanted, now, name_now, made),
     };
     let note = note(&wanted, &kept, now, name_now);
     (Cow::Owned(kept), note)
@@ -30,7 +37,7 @@ pub(super) fn split<'a>(
 /// The state without what daemons own and the namespace lacks, and without what needs that: no loss.
 pub(super) fn without_withdrawn<'a>(good: &'a NetState, now: &NetState) -> Cow<'a, NetState> {
     if has_daemons(good) {
-        Cow::Owned(kept(good, now, &IfName::clone))
+        Cow::Owned(kept(good, now, &IfName::clone, &[]))
     } else {
         Cow::Borrowed(good)
     }
@@ -38,13 +45,34 @@ pub(super) fn without_withdrawn<'a>(good: &'a NetState, now: &NetState) -> Cow<'
 
 /// Whether a daemon owns something in it.
 pub(crate) fn has_daemons(state: &NetState) -> bool {
-    let loopback = loopback(state);
+    let of_services = service_links(state);
     let mut addresses = state.addresses.iter();
-    addresses.any(|one| one.is_of_daemon(|dev| Some(dev) == loopback))
+    addresses.any(|one| one.is_of_daemon(|dev| of_services.contains(dev)))
         || state.routes.iter().any(Route::is_of_daemon)
         || state.nexthops.iter().any(Nexthop::is_of_daemon)
         || state.rules.iter().any(Rule::is_of_daemon)
         || state.neighbours.iter().any(Neighbour::is_of_daemon)
+}
+
+/// The links whose addresses a daemon adds and withdraws: the loopback device, and those with the MAC of a virtual router.
+fn service_links(state: &NetState) -> HashSet<&IfName> {
+    let is_router = |link: &&Link| link.mac.is_some_and(Mac::is_of_virtual_router);
+    let routers = state.links.iter().filter(is_router);
+    let routers = routers.map(|link| &link.name);
+    routers.chain(loopback(state)).collect()
+}
+
+/// Those of them that were not lost: on a link that went and came back a daemon may not know that its address is gone.
+fn standing_services<'w>(
+    wanted: &'w NetState,
+    now: &NetState,
+    name_now: &impl Fn(&IfName) -> IfName,
+    made: &[IfName],
+) -> HashSet<&'w IfName> {
+    let stands = |dev: &IfName| !made.contains(dev) && now.link(&name_now(dev)).is_some();
+    let mut links = service_links(wanted);
+    links.retain(|dev| Some(*dev) == loopback(wanted) || stands(dev));
+    links
 }
 
 /// The name of the loopback device: found once, because a pod may have thousands of links and addresses.
@@ -75,21 +103,27 @@ fn without(
     )
 }
 
-/// Where no daemon runs: only service addresses on the loopback device are left, which a script may have withdrawn.
+/// Where no daemon runs: only service addresses are left, which a script may have withdrawn.
 fn without_services(
     wanted: &NetState,
     now: &NetState,
     name_now: &impl Fn(&IfName) -> IfName,
+    made: &[IfName],
 ) -> NetState {
-    let loopback = loopback(wanted);
-    let is_service = |one: &Address| one.is_service(|dev| Some(dev) == loopback);
+    let of_services = standing_services(wanted, now, name_now, made);
+    let is_service = |one: &Address| one.is_service(|dev| of_services.contains(dev));
     without(wanted, now, name_now, is_service, |_| false)
 }
 
 /// The state without what daemons own and the namespace lacks.
-fn kept(wanted: &NetState, now: &NetState, name_now: &impl Fn(&IfName) -> IfName) -> NetState {
-    let loopback = loopback(wanted);
-    let is_of_daemon = |one: &Address| one.is_of_daemon(|dev| Some(dev) == loopback);
+fn kept(
+    wanted: &NetState,
+    now: &NetState,
+    name_now: &impl Fn(&IfName) -> IfName,
+    made: &[IfName],
+) -> NetState {
+    let of_services = standing_services(wanted, now, name_now, made);
+    let is_of_daemon = |one: &Address| one.is_of_daemon(|dev| of_services.contains(dev));
     let mut kept = without(wanted, now, name_now, is_of_daemon, Route::is_of_daemon);
     let present: HashSet<&Rule> = now.rules.iter().collect();
     kept.rules

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::link::{LinkPlanner, diff, ipv6, lower, makers, sriov};
-use super::{addresses, daemons, loss, routers, routes, snapshot_quality, surplus};
+use super::verdict::loss;
+use super::{addresses, daemons, routers, routes, snapshot_quality, surplus};
 use crate::model::problem::{ConflictCause, PlanCause};
 use crate::model::{IfName, Link, LinkGraph, LinkKind, NetState, Nexthop, Parent, Problem, Route};
 use crate::plan::{Change, HostDevice, HostLinks, NetlinkStep, Observed, Plan, Step};
@@ -81,7 +82,12 @@ impl<'a> HostPlanner<'a> {
             }
             let hardware = wanted.hardware.clone();
             self.links.plan.missing.push(wanted.name.clone());
-            let cause = PlanCause::DeviceMissing { hardware };
+            let kind = wanted.kind.name().to_owned();
+            let cause = if wanted.is_switch() {
+                PlanCause::KindMissing { kind }
+            } else {
+                PlanCause::DeviceMissing { hardware }
+            };
             return self.links.report(cause.error(&wanted.name));
         };
         let mut now = Cow::Borrowed(now);
@@ -310,7 +316,7 @@ impl<'a> HostPlanner<'a> {
         let Observed { state, age, .. } = *observed;
         let to_now = |then: &IfName| self.parents.name_now(then);
         let wanted = Cow::Borrowed(wanted.state);
-        let (wanted, note) = daemons::split(observed.daemons, wanted, state, &to_now);
+        let (wanted, note) = daemons::split(*observed, wanted, &to_now);
         plan.problems.extend(note);
         let in_scope: BTreeSet<&IfName> = in_scope.iter().map(|link| &link.name).collect();
         let name_now = |then: &IfName| {

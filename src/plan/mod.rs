@@ -10,7 +10,6 @@ pub(crate) mod daemons;
 mod host;
 mod input;
 pub(crate) mod link;
-mod loss;
 mod order;
 mod output;
 mod pod;
@@ -30,4 +29,4 @@ pub use pod::{missing_links, pod};
 pub use step::{
     Change, NetlinkStep, NicStep, OrderedObject, Rewrite, SriovChange, SriovStep, Step,
 };
-pub use verdict::PodVerdict;
+pub use verdict::{HostSide, PodVerdict, cut_off};

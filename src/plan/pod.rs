@@ -21,9 +21,8 @@ pub fn pod(
     host: &HostLinks,
 ) -> Plan {
     let (wanted, note) = daemons::split(
-        observed.daemons,
+        observed,
         without(recorded, withheld, observed.state),
-        observed.state,
         &IfName::clone,
     );
     let (wanted, awaited) = routers::split(wanted, observed.state, &|dev| Some(dev.clone()));

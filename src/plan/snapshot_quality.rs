@@ -11,8 +11,11 @@ use crate::model::{
     Address, Hardware, IfName, Indexed, Link, LinkGraph, LinkKind, NetState, Parent, Problem,
 };
 use crate::plan::link::port;
-pub(crate) use crate::plan::loss::remade;
-pub use crate::plan::loss::{host_loss, loss, missing_nic, pod_loss, uplink_loss};
+
+pub(crate) use crate::plan::verdict::loss::remade;
+pub use crate::plan::verdict::loss::{
+    chain_loss, host_loss, loss, missing_nic, pod_loss, uplink_loss,
+};
 
 /// What a driver reload would take from a pod and netfix could not restore.
 #[must_use]

@@ -14,8 +14,10 @@ use crate::model::pod::cni_result::CniResult;
 use crate::model::pod::partial::Attachment;
 use crate::model::problem::ForeignCause;
 use crate::model::{
-    Checkpoint, IfName, NetState, NodeIdentity, Partial, PodInfo, PodSummary, Problem,
+    Checkpoint, IfName, Loss, LossCause, NetState, NodeIdentity, Partial, PodInfo, PodSummary,
+    Problem,
 };
+use crate::plan::{self, HostLinks, snapshot_quality};
 use crate::records::matched::{Matched, RecordOrigin};
 use crate::records::pair::{Damaged, Paired, take};
 use crate::records::rejected::{Reason, Rejected};
@@ -171,11 +173,34 @@ impl Cache {
             .collect()
     }
 
-    /// Whether it has an interface of a sandbox that netfix can create and that is not in this state.
-    pub(super) fn has_more(&self, sandbox: &str, now: &NetState) -> bool {
-        let entries = self.sandboxes.get(sandbox).into_iter().flatten();
-        let mut attachments = entries.map(|entry| &entry.attachment);
-        attachments.any(|one| one.can_be_made() && now.link(&one.ifname).is_none())
+    /// What a pod in this state lacks of what it has of a sandbox: an interface that netfix can create, or what that had.
+    pub(super) fn lacks(&self, sandbox: &str, info: &PodInfo, now: &NetState) -> Option<Loss> {
+        let entries = self.sandboxes.get(sandbox)?;
+        let (mut partial, _) = partial(entries.clone(), info);
+        partial.attachments.retain(Attachment::can_be_made);
+        let mut all = partial.attachments.iter();
+        if let Some(gone) = all.find(|one| now.link(&one.ifname).is_none()) {
+            let link = format!("{} {}", gone.made.name(), gone.ifname);
+            let what = LossCause::LinkGone;
+            return Some(Loss { link, what });
+        }
+        let (wanted, _) = plan::complete(&partial, now, &[], &HostLinks::default());
+        snapshot_quality::loss(&wanted, now)
+    }
+
+    /// What each of these pods, in these states, lacks of it.
+    pub(crate) fn lacking(
+        &self,
+        node: &NodeIdentity,
+        pods: &[(&Pod, &NetState)],
+    ) -> Vec<Option<Loss>> {
+        let mut lacking = vec![None; pods.len()];
+        let all: Vec<&Pod> = pods.iter().map(|(pod, _)| *pod).collect();
+        for (at, sandbox) in self.find(node, &all) {
+            let (pod, now) = pods[at];
+            lacking[at] = self.lacks(&sandbox, &pod.info, now);
+        }
+        lacking
     }
 
     /// Takes what it has of a sandbox, for the pod that runs there.

@@ -1,11 +1,13 @@
 //! Records of pods for which the present checkpoints have none that can be used: the newest generation that has one, then libcni's
 //! cache. Neither is read while every running pod has its record; of pods that have interfaces, only the cache is.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use crate::inventory::kubelet_endpoint;
 use crate::inventory::observe::{Host, Pod};
-use crate::kernel::state::links_and_addresses;
+use crate::inventory::visit::visit;
+use crate::kernel::state::{links_addresses_and_routes, links_and_addresses};
 use crate::matching::{NetnsKey, Selection};
 use crate::model::checkpoint::Extension;
 use crate::model::problem::{ForeignCause, MatchingCause};
@@ -94,11 +96,13 @@ impl FallbackSearch<'_> {
             }
             Fallback::CacheLater => {
                 self.in_generations();
+                self.replace_cut_off();
                 self.cache().is_some()
             }
             Fallback::GenerationsAndCache => {
                 self.in_generations();
                 self.in_cache();
+                self.replace_cut_off();
                 false
             }
         };
@@ -236,7 +240,7 @@ impl FallbackSearch<'_> {
     }
 
     /// The cache, where it may have one of these pods.
-    fn cache(&self) -> Option<Cache> {
+    fn cache(&mut self) -> Option<Cache> {
         self.unmatched.iter().find(|one| self.may_lack(one))?;
         // Without a cache there is nothing to add to what is reported already.
         let cache = cni_cache::read(self.sources.cni_cache).ok()?;
@@ -257,19 +261,56 @@ impl FallbackSearch<'_> {
         self.is_bare(one) || is_known
     }
 
-    /// The pods that lack an interface which the cache has, each with the sandbox of its entries.
-    fn cached(&self, cache: &Cache) -> Vec<(NetnsKey, String)> {
-        let pods = self.unmatched.iter().filter(|one| self.may_lack(one));
-        let pods: Vec<&Unmatched> = pods.collect();
-        let all: Vec<&Pod> = pods.iter().map(|one| &one.pod).collect();
-        let mut found = cache.find(self.node, &all);
+    /// The pods that lack something which the cache has, each with the sandbox of its entries.
+    fn cached(&mut self, cache: &Cache) -> Vec<(NetnsKey, String)> {
+        let places = 0..self.unmatched.len();
+        let places: Vec<usize> = places
+            .filter(|at| self.may_lack(&self.unmatched[*at]))
+            .collect();
+        let all: Vec<&Pod> = places.iter().map(|at| &self.unmatched[*at].pod).collect();
+        let found = cache.find(self.node, &all).into_iter();
+        let mut found: Vec<_> = found.map(|(at, sandbox)| (places[at], sandbox)).collect();
         found.retain(|(at, sandbox)| {
-            self.is_bare(pods[*at]) || cache.has_more(sandbox, &pods[*at].state)
+            self.is_bare(&self.unmatched[*at])
+                || lacks(cache, sandbox, &mut self.unmatched[*at].pod, self.host)
         });
         let found = found.into_iter();
         found
-            .map(|(at, sandbox)| (pods[at].pod.netns.key(), sandbox))
+            .map(|(at, sandbox)| (self.unmatched[at].pod.netns.key(), sandbox))
             .collect()
+    }
+
+    /// Gives pods that were cut off when they were recorded what libcni has recorded since, where they lack some of it. Their records
+    /// name the sandbox: no runtime is queried.
+    fn replace_cut_off(&mut self) {
+        let is_one = |one: &Matched| {
+            let own = one.checkpoint.netfix.as_ref();
+            let is_of_command = one.origin == RecordOrigin::Requested;
+            is_of_command && own.is_some_and(|own| own.cut_off)
+        };
+        let matched = &self.paired.matched;
+        let places: Vec<usize> = (0..matched.len())
+            .filter(|at| is_one(&matched[*at]))
+            .collect();
+        if places.is_empty() {
+            return;
+        }
+        let Ok(mut cache) = cni_cache::read(self.sources.cni_cache) else {
+            return;
+        };
+        let all: Vec<&Pod> = places.iter().map(|at| &matched[*at].pod).collect();
+        let mut found = cache.find(self.node, &all);
+        found.sort_by_key(|(at, _)| Reverse(*at));
+        for (at, sandbox) in found {
+            let one = &mut self.paired.matched[places[at]];
+            let is_proven = one.info.sandbox.as_ref() == Some(&sandbox);
+            if is_proven && lacks(&cache, &sandbox, &mut one.pod, self.host) {
+                let old = self.paired.matched.remove(places[at]);
+                let mut cached = cache.take(&sandbox, &old.info);
+                self.paired.problems.append(&mut cached.problems);
+                self.use_cached(cached, old.pod);
+            }
+        }
     }
 
     /// Queries the runtimes for the sandboxes of these pods, unless that was done when the pods were found.
@@ -289,6 +330,17 @@ impl FallbackSearch<'_> {
             }
         }
     }
+}
+
+/// Whether a pod lacks something of what the cache has of a sandbox; of one that cannot be read whole that is not known.
+fn lacks(cache: &Cache, sandbox: &str, pod: &mut Pod, host: &Host) -> bool {
+    let read = visit(&mut [&mut *pod], |pod| {
+        pod.read(host, |socket, view| {
+            links_addresses_and_routes(socket, Some(view))
+        })
+    });
+    let now = read.into_iter().next().and_then(|read| read.ok()?.ok());
+    now.is_some_and(|now| cache.lacks(sandbox, &pod.info, &now).is_some())
 }
 
 fn from_generation(generation: u64, pod: &PodInfo) -> Problem {

@@ -1,5 +1,6 @@
 //! Of the pods without a usable record: which are gone, and which run and cannot be restored.
 
+use crate::model::problem::MatchingCause;
 use crate::model::{PodInfo, PodSummary, Problem, Severity};
 use crate::records::rejected::{GoneRule, Rejected};
 use crate::records::survey::{Finding, Surveyed, Unmatched};
@@ -9,6 +10,31 @@ use crate::records::survey::{Finding, Surveyed, Unmatched};
 pub(crate) enum Unrestorable {
     Unusable,
     NoCheckpoint,
+    /// It reaches nothing, and no record shows what it lacks.
+    CutOff,
+}
+
+impl Unmatched {
+    /// Whether it has links beside the loopback device, as far as they could be read.
+    pub(crate) fn has_interfaces(&self) -> bool {
+        self.state.links_but_loopback().next().is_some()
+    }
+
+    /// Whether it was read and has no such link.
+    pub(crate) fn is_bare(&self) -> bool {
+        !self.state.links.is_empty() && !self.has_interfaces()
+    }
+
+    pub(crate) fn problem(&self) -> Option<Problem> {
+        let path = self.pod.netns.shown();
+        let problem = match &self.finding {
+            Finding::Private | Finding::Nothing => return None,
+            Finding::Bare => MatchingCause::BareWithoutCheckpoint.error(path),
+            Finding::HasInterfaces => MatchingCause::WithoutCheckpoint.warning(path),
+            Finding::CutOff(what) => what.problem(),
+        };
+        Some(problem.of(&self.pod.info.id))
+    }
 }
 
 impl Surveyed {
@@ -47,6 +73,13 @@ impl Surveyed {
         rejected.flat_map(Rejected::problems)
     }
 
+    /// The problems of the pods that reach nothing, and of which no record shows what they lack.
+    pub(crate) fn cut_off(&self) -> impl Iterator<Item = Problem> {
+        let young = self.unmatched.iter();
+        let young = young.filter(|one| matches!(one.finding, Finding::CutOff(_)));
+        young.filter_map(Unmatched::problem)
+    }
+
     /// The pods of which nothing can be restored, each once.
     pub(crate) fn lost_pods(&self) -> Vec<(PodSummary, Unrestorable)> {
         let mut rejected: Vec<&Rejected> = self.rejected.iter().collect();
@@ -64,10 +97,14 @@ impl Surveyed {
         for Unmatched { pod, finding, .. } in &self.unmatched {
             let is_listed = rejected.iter().any(|one| one.is_of(pod))
                 || self.damaged.iter().any(|info| info.id == pod.info.id);
-            if *finding == Finding::Bare && !is_listed {
-                let summary = PodSummary::bare(&pod.info, Some(&pod.netns.path));
-                lost.push((summary, Unrestorable::NoCheckpoint));
-            }
+            let why = match finding {
+                _ if is_listed => continue,
+                Finding::Bare => Unrestorable::NoCheckpoint,
+                Finding::CutOff(_) => Unrestorable::CutOff,
+                Finding::Private | Finding::Nothing | Finding::HasInterfaces => continue,
+            };
+            let summary = PodSummary::bare(&pod.info, Some(&pod.netns.path));
+            lost.push((summary, why));
         }
         lost
     }

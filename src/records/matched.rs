@@ -10,6 +10,7 @@ use crate::kernel::netns::routing;
 use crate::kernel::state::{self, Needs};
 use crate::kernel::{Error, devices};
 use crate::matching::host_parents::AssumedParent;
+use crate::model::checkpoint::Extension;
 use crate::model::net::link::sysctl::Sysctls;
 use crate::model::{
     Address, Checkpoint, Claim, IfName, Link, Loss, NetState, Partial, PodInfo, PodSummary,
@@ -144,11 +145,18 @@ impl Matched {
     /// What the pod has lost of `wanted`, which its record describes, or of the host's links under it.
     pub(crate) fn loss(&self, wanted: &NetState, now: &NetState, host: &NetState) -> Option<Loss> {
         let own = self.checkpoint.netfix.as_ref();
-        let stack = own.map_or(&[][..], |own| &own.stack);
-        snapshot_quality::pod_loss(wanted, stack, now, host)
+        let under = own.map_or((&[][..], &[][..]), Extension::under);
+        snapshot_quality::pod_loss(wanted, under, now, host)
     }
 
-    /// What the pod has lost of the host's links under it.
+    /// What the pod has lost of the host's links under it: a way out of its bridge, or a link that carried its packets.
+    pub(crate) fn lost_on_host(&self, host: &NetState) -> Option<Loss> {
+        let chain = self.checkpoint.netfix.as_ref().map(|own| &own.chain);
+        let chain = || snapshot_quality::chain_loss(chain?, host);
+        self.lost_uplink(host).or_else(chain)
+    }
+
+    /// What the pod has lost of the uplinks of bridges under it.
     pub(crate) fn lost_uplink(&self, host: &NetState) -> Option<Loss> {
         let own = self.checkpoint.netfix.as_ref()?;
         snapshot_quality::uplink_loss(&own.state, &own.stack, host)
@@ -161,7 +169,7 @@ impl Matched {
             state::links_and_addresses(socket, Some(view))
         })?;
         let lost = snapshot_quality::loss(&self.claims().links_and_addresses(), &now);
-        Ok(lost.or_else(|| self.lost_uplink(&host.state)))
+        Ok(lost.or_else(|| self.lost_on_host(&host.state)))
     }
 
     /// Whether a record from elsewhere is used for it.

@@ -14,9 +14,8 @@ use crate::matching::Selection;
 use crate::matching::host_baseline::HostBaseline;
 use crate::matching::host_parents;
 use crate::model::pod::empty::{Evidence, needs_none};
-use crate::model::problem::MatchingCause;
 use crate::model::{
-    Hardware, IfName, LinkKind, NetState, NodeIdentity, NodeState, PodInfo, Problem,
+    CutOff, Hardware, IfName, LinkKind, NetState, NodeIdentity, NodeState, PodInfo, Problem,
 };
 use crate::records::claims::settle_claims;
 use crate::records::cni_cache;
@@ -78,7 +77,7 @@ pub(crate) struct Unmatched {
 }
 
 /// What a missing record means for a pod.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Finding {
     /// It belongs to no pod.
     Private,
@@ -88,33 +87,13 @@ pub(crate) enum Finding {
     Bare,
     /// It has interfaces, or could not be read.
     HasInterfaces,
+    /// It has interfaces, and reaches nothing.
+    CutOff(CutOff),
 }
 
 impl AsMut<Pod> for Unmatched {
     fn as_mut(&mut self) -> &mut Pod {
         &mut self.pod
-    }
-}
-
-impl Unmatched {
-    /// Whether it has links beside the loopback device, as far as they could be read.
-    pub(crate) fn has_interfaces(&self) -> bool {
-        self.state.links_but_loopback().next().is_some()
-    }
-
-    /// Whether it was read and has no such link.
-    pub(crate) fn is_bare(&self) -> bool {
-        !self.state.links.is_empty() && !self.has_interfaces()
-    }
-
-    pub(crate) fn problem(&self) -> Option<Problem> {
-        let path = self.pod.netns.shown();
-        let problem = match self.finding {
-            Finding::Private | Finding::Nothing => return None,
-            Finding::Bare => MatchingCause::BareWithoutCheckpoint.error(path),
-            Finding::HasInterfaces => MatchingCause::WithoutCheckpoint.warning(path),
-        };
-        Some(problem.of(&self.pod.info.id))
     }
 }
 
@@ -363,6 +342,7 @@ fn baseline(
         selection.is_everything().then_some(inside.as_slice()),
         &host.state,
     )
+    .with_ends(&extensions, &host.state)
 }
 
 impl Surveyed {

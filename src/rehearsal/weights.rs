@@ -55,8 +55,11 @@ fn part(pod: &Compared) -> Part {
         _ if !pod.unsupported.is_empty() || of_plan.any(is_unsupported) => {
             Part::Rehearsed(Severity::Info)
         }
-        PodVerdict::InSync => Part::Rehearsed(of_recorded(pod.plan.unrecorded.is_empty())),
-        PodVerdict::Drifted => Part::Rehearsed(of_recorded(false)),
+        PodVerdict::InSync
+        | PodVerdict::CutOff {
+            is_drifted: false, ..
+        } => Part::Rehearsed(of_recorded(pod.plan.unrecorded.is_empty())),
+        PodVerdict::Drifted | PodVerdict::CutOff { .. } => Part::Rehearsed(of_recorded(false)),
     }
 }
 

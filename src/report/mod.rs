@@ -50,7 +50,8 @@ pub use window::outcome::{Ending, PodCounts, PodOutcome};
 pub use window::page::page;
 pub use window::view::{ReportView, Standing, WindowView};
 
-pub use crate::window::network::{FaultyLink, LinkFault, PodNetworks};
+pub use crate::model::LinkFault;
+pub use crate::window::network::{FaultyLink, PodNetworks};
 pub use crate::window::status::StatusPart;
 
 /// Writes the answer to `out` and the problems to `messages`: tables first, then problems, the verdict last.

@@ -83,7 +83,7 @@ impl Tone {
     /// How good or bad a pod's state is.
     pub(super) fn of(state: State) -> Self {
         match state {
-            State::Unknown | State::Stale => Self::Warning,
+            State::Unknown | State::Stale | State::CutOff => Self::Warning,
             state if state.is_good() => Self::Good,
             _ => Self::Bad,
         }

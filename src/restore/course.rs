@@ -27,6 +27,8 @@ pub(crate) struct Course {
     pub recovered: BTreeSet<NetnsKey>,
     /// Whether this is a watch after a restore: whatever is missing was lost again.
     pub is_watch: bool,
+    /// Whether pods without a record are left to a later restore: the runtime may be at work on them.
+    pub leaves_young: bool,
     /// The ifindexes of the host's links under the pods, as the last restore left them; before the first restore those that were not
     /// lost, if that is known.
     parents: Option<BTreeSet<u32>>,
@@ -56,6 +58,16 @@ impl Removal {
 const DOUBT: Duration = Duration::from_secs(1);
 
 impl Course {
+    /// Finds the pods without a record that are cut off, once a restore is at rest.
+    pub(super) fn find_cut_off(&self, surveyed: &mut Surveyed, pods: &[PodJob]) {
+        let has_restored = pods.iter().any(|pod| !pod.done.is_empty());
+        let is_at_work = self.is_watch && has_restored;
+        if !is_at_work && !self.leaves_young && !surveyed.is_in_cache {
+            surveyed.find_cut_off();
+            surveyed.confirm_cut_off();
+        }
+    }
+
     /// After a loss of which links of the host are known to have stayed: their ifindexes.
     pub(crate) fn after_loss(stayed: BTreeSet<u32>) -> Self {
         Self {

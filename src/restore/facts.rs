@@ -4,11 +4,14 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::context::Pending;
+use crate::model::problem::RestoreCause;
 use crate::model::window::{LostSetting, SettingResult};
 use crate::model::{
-    ConflictProbe, IfName, NodeIdentity, PodId, PodInfo, PodSummary, ProbeRate, Problem, State,
+    ConflictProbe, CutOff, IfName, Loss, LossCause, NodeIdentity, PodId, PodInfo, PodSummary,
+    ProbeRate, Problem, State,
 };
 use crate::plan::Step;
+use crate::records::lost::Unrestorable;
 use crate::restore::conflict::detection::Detection;
 
 /// What a restore did, and what is left.
@@ -91,6 +94,13 @@ impl Restored {
         known.sort_by(|a, b| a.order().cmp(&b.order()));
     }
 
+    /// The pods without a record that are cut off.
+    pub(crate) fn young_cut_off(&self) -> BTreeSet<PodId> {
+        let pods = self.pods.iter();
+        let young = pods.filter(|one| one.state == RestoreState::CutOff && one.before.is_none());
+        young.map(|one| one.pod.info.id.clone()).collect()
+    }
+
     /// The pods that are not as they were.
     pub(crate) fn broken(&self) -> impl Iterator<Item = &RestoredPod> {
         self.pods.iter().filter(|pod| !pod.state.is_good())
@@ -112,6 +122,28 @@ pub(crate) struct RestoredPod {
     pub lost_alone: bool,
 }
 
+impl RestoredPod {
+    /// Takes down what the pod lacks of the host's links under it, or that it reaches nothing, whatever was done.
+    pub(super) fn still_lacks(
+        &mut self,
+        lost: Option<Loss>,
+        cut_off: Option<CutOff>,
+    ) -> Option<Problem> {
+        let id = &self.pod.info.id;
+        if let Some(Loss { link, what }) = lost {
+            self.state = RestoreState::of(!self.done.is_empty(), false);
+            let cause = match what {
+                LossCause::Uplink => RestoreCause::UplinkLost,
+                what => RestoreCause::StillLost { what },
+            };
+            return Some(cause.error(link).of(id));
+        }
+        let what = cut_off.filter(|_| self.state.is_good())?;
+        self.state = RestoreState::CutOff;
+        Some(what.problem().of(id))
+    }
+}
+
 /// How a restore left a namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RestoreState {
@@ -123,16 +155,39 @@ pub(crate) enum RestoreState {
     Partial,
     /// Nothing could be restored.
     Failed,
+    /// Nothing that a checkpoint has is missing, and it reaches nothing.
+    CutOff,
     /// It may have lost something, and no checkpoint describes it.
     NoCheckpoint,
     /// It was not compared with its record.
     Unknown,
 }
 
+impl RestoredPod {
+    /// A pod that was not worked on.
+    pub(super) fn untouched(pod: PodSummary, why: Unrestorable) -> Self {
+        Self {
+            pod,
+            state: match why {
+                Unrestorable::Unusable => RestoreState::Failed,
+                Unrestorable::NoCheckpoint => RestoreState::NoCheckpoint,
+                Unrestorable::CutOff => RestoreState::CutOff,
+            },
+            before: None,
+            after: None,
+            done: Vec::new(),
+            lost_alone: false,
+        }
+    }
+}
+
 impl RestoreState {
     /// Whether nothing is known to be missing.
     pub(crate) fn is_good(self) -> bool {
-        matches!(self, Self::InSync | Self::Restored | Self::Unknown)
+        matches!(
+            self,
+            Self::InSync | Self::Restored | Self::CutOff | Self::Unknown
+        )
     }
 
     /// The state where something was changed before.

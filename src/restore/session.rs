@@ -11,11 +11,10 @@ use crate::context::Pending;
 use crate::kernel::Error;
 use crate::model::problem::RestoreCause;
 use crate::model::window::LostSetting;
-use crate::model::{Address, Loss, Problem};
-use crate::plan::{AwaitedEvent, HostLinks};
+use crate::model::{Address, Problem};
+use crate::plan::{AwaitedEvent, HostLinks, HostSide};
 use crate::progress::{Listener, Progress, Stage, Wait};
 use crate::records::fallback::Fallback;
-use crate::records::lost::Unrestorable;
 use crate::records::prepare::{SurveyRequest, prepare_with};
 use crate::records::stored::shown;
 use crate::records::survey::Surveyed;
@@ -27,7 +26,7 @@ use crate::restore::conflict::holders;
 use crate::restore::conflict::pace::Pace;
 use crate::restore::conflict::probe::Probing;
 use crate::restore::course::{Course, Removal};
-use crate::restore::facts::{DeviceFaults, Limits, RestoreState, Restored, RestoredPod};
+use crate::restore::facts::{DeviceFaults, Limits, Restored, RestoredPod};
 use crate::restore::host::links::{HostDone, HostJob};
 use crate::restore::host::scope::ParentChange;
 use crate::restore::host::wait_nic::{self, WaitLimit};
@@ -164,7 +163,8 @@ fn once(
     } else {
         Done::default()
     };
-    // Find the programs that lost what no restore brings back.
+    // Find the pods without a record that are cut off, and the programs that lost what no restore brings back.
+    course.find_cut_off(&mut surveyed, &done.pods);
     let recorded = surveyed.node_state.as_ref();
     let recorded = recorded.map(|recorded| &recorded.state);
     let lost = sockets::find_lost(&mut done.pods, &surveyed.host, recorded);
@@ -345,19 +345,22 @@ fn sum_up(mut surveyed: Surveyed, done: Done, runtimes: &RuntimeConfig) -> Resto
     let is_refused = done.host.is_none() && surveyed.is_refused();
     let (host, of_host) = done.host.unzip();
     let (mut pods, mut of_pods, mut detecting) = (Vec::new(), Vec::new(), Vec::new());
-    let uplink = |one: &PodJob| one.matched.lost_uplink(&surveyed.host.state);
-    let uplinks: Vec<_> = done.pods.iter().map(uplink).collect();
+    let host_side = HostSide::new(&surveyed.host.state);
+    let left = |one: &PodJob| {
+        let cut_off = one
+            .view()
+            .and_then(|view| one.matched.cut_off(&view.state, &host_side));
+        (one.matched.lost_on_host(&surveyed.host.state), cut_off)
+    };
+    let left: Vec<_> = done.pods.iter().map(left).collect();
     let mut settings = done.settings;
     settings.extend(done.pods.iter().flat_map(|pod| {
         let last = pod.view().map(|view| &view.plan);
         apply::outcomes(Some(pod.id()), &pod.done, last)
     }));
     let finished = side_by_side::map(done.pods, PodJob::finish).into_iter();
-    for ((mut pod, problems, unfinished), lost) in finished.zip(uplinks) {
-        if let Some(Loss { link, .. }) = lost {
-            pod.state = RestoreState::of(!pod.done.is_empty(), false);
-            of_pods.push(RestoreCause::UplinkLost.error(link).of(&pod.pod.info.id));
-        }
+    for ((mut pod, problems, unfinished), (lost, cut_off)) in finished.zip(left) {
+        of_pods.extend(pod.still_lacks(lost, cut_off));
         pods.push(pod);
         of_pods.extend(problems);
         detecting.extend(unfinished);
@@ -367,19 +370,8 @@ fn sum_up(mut surveyed: Surveyed, done: Done, runtimes: &RuntimeConfig) -> Resto
     let mut problems = surveyed.all_problems();
     problems.extend(of_host.into_iter().flatten().chain(done.notes));
     problems.extend(of_pods.into_iter().chain(of_runtimes));
-    for (pod, lost) in surveyed.lost_pods() {
-        pods.push(RestoredPod {
-            pod,
-            state: match lost {
-                Unrestorable::Unusable => RestoreState::Failed,
-                Unrestorable::NoCheckpoint => RestoreState::NoCheckpoint,
-            },
-            before: None,
-            after: None,
-            done: Vec::new(),
-            lost_alone: false,
-        });
-    }
+    let unrestorable = surveyed.lost_pods().into_iter();
+    pods.extend(unrestorable.map(|(pod, why)| RestoredPod::untouched(pod, why)));
     pods.sort_by(|a, b| a.pod.info.id.cmp(&b.pod.info.id));
     Restored {
         gone: surveyed.gone_pods().cloned().collect(),

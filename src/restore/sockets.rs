@@ -2,7 +2,7 @@
 
 use crate::inventory::observe::Host;
 use crate::inventory::sockets::{self, Suspects};
-use crate::inventory::visit::visit;
+use crate::inventory::visit::visit_without_socket;
 use crate::kernel::link::sockets as kernel;
 use crate::model::net::link::socket::LinkSocket;
 use crate::model::{NetState, Problem};
@@ -17,7 +17,7 @@ pub(in crate::restore) fn find_lost(
     recorded: Option<&NetState>,
 ) -> Vec<Problem> {
     let mut jobs: Vec<_> = pods.iter_mut().filter(|job| is_concerned(job)).collect();
-    let suspects = visit(&mut jobs, |job| suspects(job));
+    let suspects = visit_without_socket(&mut jobs, |job| suspects(job));
     let mut suspects: Vec<_> = suspects.into_iter().flatten().flatten().collect();
     if let Some(recorded) = recorded.filter(|recorded| recorded.has_sockets())
         && let Ok(sockets) = kernel::read(&host.state.links, &host.state.addresses)

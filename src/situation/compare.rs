@@ -4,12 +4,13 @@ use crate::inventory::observe::Host;
 use crate::inventory::sockets::Suspects;
 use crate::inventory::visit::visit;
 use crate::inventory::{cannot_observe, unread};
+use crate::kernel::route::lookup;
 use crate::kernel::state::Needs;
 use crate::kernel::{Error, state};
 use crate::matching::at_risk::PodDrivers;
 use crate::model::{LinkGraph, NetState, Problem};
 use crate::plan::link::ipv6;
-use crate::plan::{self, HostLinks, Plan, PodVerdict, snapshot_quality};
+use crate::plan::{self, HostLinks, HostSide, Plan, PodVerdict, snapshot_quality};
 use crate::records::matched::Matched;
 use crate::records::survey::Surveyed;
 use crate::refusal::Refusal;
@@ -95,8 +96,9 @@ pub(crate) fn compare(surveyed: &mut Surveyed, depth: Depth) -> Result<Compariso
     let is_host_drifted = PodVerdict::new(None, &host_plan).is_drift();
     host_plan.problems.extend(not_selected(host, baseline));
     let graph = LinkGraph::new(&host.state.links);
+    let side = HostSide::new(&host.state);
     let compare = |matched: &mut Matched| {
-        let compared = matched.compare((host, &graph), &links, depth);
+        let compared = matched.compare((host, &graph, &side), &links, depth);
         compared.unwrap_or_else(Compared::unknown)
     };
     let pods = if matched.iter().all(|one| one.pod.kept().is_some()) {
@@ -120,7 +122,7 @@ impl Matched {
     /// Compares from inside the pod's namespace.
     fn compare(
         &mut self,
-        (host, graph): (&Host, &LinkGraph<'_>),
+        (host, graph, side): (&Host, &LinkGraph<'_>, &HostSide<'_>),
         links: &HostLinks,
         depth: Depth,
     ) -> Result<Compared, Problem> {
@@ -131,10 +133,15 @@ impl Matched {
             Err(error @ Error::TooMany(_)) => return self.compare_claims(host, &error),
             state => state.map_err(|error| unread("netns", &error))?,
         };
+        let state = self.with_ways(state);
+        let state = state.map_err(|error| unread("netns", &error))?;
         if depth == Depth::Loss {
             let (wanted, _) = self.wanted(&state, links, &[]);
             let lost = self.loss(&wanted, &state, &host.state);
-            return Ok(Compared::bare(PodVerdict::new(lost, &Plan::default())));
+            let verdict = PodVerdict::new(lost, &Plan::default());
+            return Ok(Compared::bare(
+                verdict.or_cut_off(self.cut_off(&state, side)),
+            ));
         }
         let mut plan = self.plan(&state, None, links, &[]);
         if depth == Depth::Complete && plan.steps.iter().any(ipv6::begins_anew) {
@@ -148,8 +155,9 @@ impl Matched {
         let (wanted, _) = self.wanted(&state, links, &[]);
         let (at_risk, gone) = (state.sockets_at_risk(), wanted.sockets_lost(&state));
         let sockets = Suspects::of_pod(&self.pod, at_risk, gone);
+        let verdict = PodVerdict::new(self.loss(&wanted, &state, &host.state), &plan);
         Ok(Compared {
-            verdict: PodVerdict::new(self.loss(&wanted, &state, &host.state), &plan),
+            verdict: verdict.or_cut_off(self.cut_off(&state, side)),
             plan,
             unsupported: snapshot_quality::unsupported_in_pod(&state),
             drivers: PodDrivers::of(&state, graph),
@@ -163,6 +171,16 @@ impl Matched {
         }
         let links = self.pod.observe_links_inside(host)?;
         self.complete_inside(links, Needs::default())
+    }
+
+    /// Looks up the ways of the packets of which the record has them.
+    fn with_ways(&mut self, mut state: NetState) -> Result<NetState, Error> {
+        if self.pod.kept().is_none() {
+            let recorded = self.recorded_state().ways.clone();
+            let packets = recorded.iter().map(|way| &way.packet);
+            state.ways = lookup::ways(self.pod.socket()?, &state.links, packets)?;
+        }
+        Ok(state)
     }
 
     /// Compares what can be lost of a pod with a table that is not read whole.

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::inventory::observe::Host;
+use crate::kernel::Error;
+use crate::kernel::route::lookup;
 use crate::matching::host_baseline::HostBaseline;
 use crate::model::problem::MatchingCause;
 use crate::model::text::join;
@@ -26,6 +28,17 @@ pub(crate) fn not_selected(host: &Host, baseline: &HostBaseline) -> Option<Probl
     });
     let cause = MatchingCause::HostNotSelected;
     (!names.is_empty()).then(|| cause.warning(join(names, ", ")))
+}
+
+/// Looks up the ways of the packets of which the host's record has them.
+pub(super) fn look_up_ways(surveyed: &mut Surveyed) -> Result<(), Error> {
+    let Surveyed {
+        host, node_state, ..
+    } = surveyed;
+    let recorded = node_state.iter().flat_map(|node| &node.state.ways);
+    let packets = recorded.map(|way| &way.packet);
+    host.state.ways = lookup::ways(&mut host.socket, &host.state.links, packets)?;
+    Ok(())
 }
 
 /// What the host has lost since its state was recorded.

@@ -1,12 +1,14 @@
 //! One look at the machine: the host and the running pods, the records about them, and what each of them lacks.
 
 mod compare;
+mod cut_off;
 mod host;
 pub(crate) mod inspect;
 
 pub(crate) use compare::{Compared, Comparison, Depth};
 pub(crate) use host::{host_loss, not_selected, plan_of};
 
+use crate::inventory::cannot_observe;
 use crate::records::prepare::{SurveyRequest, prepare};
 use crate::records::survey::Surveyed;
 use crate::refusal::Refusal;
@@ -30,8 +32,16 @@ impl Situation {
         Self::of(prepare(request, store)?, depth)
     }
 
+    /// Looks again at the pods that were found to be cut off.
+    pub(crate) fn confirmed(mut self) -> Self {
+        self.surveyed.confirm_cut_off();
+        self
+    }
+
     /// Compares what was surveyed.
     pub(crate) fn of(mut surveyed: Surveyed, depth: Depth) -> Result<Self, Refusal> {
+        host::look_up_ways(&mut surveyed).map_err(|error| cannot_observe("host", &error))?;
+        surveyed.find_cut_off();
         let compared = compare::compare(&mut surveyed, depth)?;
         Ok(Self { surveyed, compared })
     }

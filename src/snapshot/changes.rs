@@ -44,6 +44,8 @@ pub(crate) enum PodChange {
     Lost,
     /// It has no interface and nothing is stored, and yet it should have one: nothing is written.
     NoRecord,
+    /// It lacks something of libcni's result for it, and no good record is stored: nothing is written.
+    Incomplete,
     /// A link vanished while the pod was read, and nothing is stored: nothing is written.
     HalfLost,
     /// The pod has nothing to record.
@@ -68,6 +70,11 @@ pub(crate) enum WriteReason {
 }
 
 impl PodChange {
+    /// Whether nothing good is known of the pod.
+    pub(super) fn is_unknown(&self) -> bool {
+        matches!(self, Self::Unread | Self::NoRecord | Self::Incomplete)
+    }
+
     /// Whether a file is written in the place of another.
     pub(super) fn replaces(&self) -> bool {
         matches!(self, Self::Write(reason, _) if *reason != WriteReason::New)
@@ -129,10 +136,13 @@ pub(super) fn has_same_content(old: &Checkpoint, new: &Checkpoint) -> bool {
         identity,
         pod,
         stack,
+        chain,
+        cut_off,
         state,
     } = old;
     is_same
         && !state.has_lifetimes()
         && (node, identity) == (&new.node, &new.identity)
-        && (pod, stack, state) == (&new.pod, &new.stack, &new.state)
+        && (pod, stack, chain) == (&new.pod, &new.stack, &new.chain)
+        && (cut_off, state) == (&new.cut_off, &new.state)
 }

@@ -4,20 +4,23 @@
 //! Pure: no kernel, no file, no clock. The rule for a bad moment: a pod that has lost something keeps its checkpoint, and as
 //! long as something is lost or cannot be read, the host's recorded state stays and no generation is made.
 
+mod unsaved;
+
 use std::collections::{BTreeMap, HashSet};
 
 use super::accept::Accepted;
 use super::changes::{Changes, Gone, PodChange, PodDecision, WriteReason, has_same_content};
-use super::facts::{Archive, GoodRecord, Moment, Observation, PodObservation, Reading};
+use super::facts::{Archive, Moment, Observation, PodObservation, Reading};
 use super::host_state;
 use crate::model::checkpoint::{Extension, SCHEMA};
 use crate::model::net::limits::ENTRIES;
 use crate::model::pod::empty::{EmptyNetns, Evidence};
 use crate::model::problem::SnapshotCause;
 use crate::model::{
-    Bytes, Checkpoint, LinkGraph, Loss, LossCause, NetState, NetnsIdentity, PodId, PodInfo,
-    PodSummary, Problem, interfaces,
+    Bytes, Checkpoint, Loss, LossCause, NetState, NetnsIdentity, PodId, PodInfo, PodSummary,
+    Problem, interfaces,
 };
+use crate::plan::HostSide;
 use crate::plan::snapshot_quality::{self, less_restorable};
 
 /// Decides what a snapshot changes.
@@ -30,7 +33,7 @@ pub(crate) fn decide(now: Observation, stored: &Archive) -> Changes {
     } = now;
     let mut decider = Decider {
         moment: &moment,
-        graph: LinkGraph::new(&moment.host.links),
+        host: HostSide::new(&moment.host),
         stored,
         accepted: Accepted::new(&accept, &pods),
         empty: known_empty(stored, moment.everything),
@@ -49,7 +52,7 @@ pub(crate) fn decide(now: Observation, stored: &Archive) -> Changes {
     let any = |is_it: fn(&PodChange) -> bool| decisions.iter().any(|one| is_it(&one.change));
     // A pod that cannot be read does not hold up the others: its tenant may change its tables without end.
     let is_whole = moment.complete && !any(|change| matches!(change, PodChange::HalfLost));
-    let has_unknown = any(|one| matches!(one, PodChange::Unread | PodChange::NoRecord));
+    let has_unknown = any(PodChange::is_unknown);
     // Only when every namespace could be read, a checkpoint without a pod is known to be one of a pod that is gone.
     if moment.everything && is_whole {
         for (id, why) in of_gone_pods(stored, alive, &decisions) {
@@ -105,8 +108,8 @@ fn of_gone_pods<'a>(
 /// Decides for one pod after the other.
 struct Decider<'a> {
     moment: &'a Moment,
-    /// The links of its host.
-    graph: LinkGraph<'a>,
+    /// Its host, as the pods see it.
+    host: HostSide<'a>,
     stored: &'a Archive,
     accepted: Accepted,
     /// Namespaces with nothing to record.
@@ -146,6 +149,7 @@ impl<'a> Decider<'a> {
             path,
             reading,
             evidence,
+            lacks,
         } = pod;
         let (state, vanished) = match reading {
             Reading::NoPod => {
@@ -155,8 +159,7 @@ impl<'a> Decider<'a> {
             Reading::Failed(problem) => {
                 self.problems.push(problem);
                 // What was known of it stays.
-                let known = self.stored.empty(&identity).cloned();
-                self.keep_empty(known);
+                self.keep_empty(self.stored.empty(&identity).cloned());
                 return Some(self.unread(&info, &path, &identity));
             }
             Reading::Whole(state) => (state, None),
@@ -174,6 +177,9 @@ impl<'a> Decider<'a> {
         {
             return Some(self.kept(&info, &path, problem, good.own));
         }
+        if let (None, Some(lacks)) = (&loss, self.lacked(&info.id, lacks, good.as_ref())) {
+            return Some(self.incomplete(&info, &path, lacks));
+        }
         Some(match (loss, good) {
             (Some(loss), Some(good)) if self.accepted.takes(&info.id) => {
                 self.give_up(loss, good);
@@ -186,8 +192,8 @@ impl<'a> Decider<'a> {
             }
             (None, None) if is_bare => match self.missed(&identity, evidence) {
                 Some(_) if self.accepted.takes(&info.id) => {
-                    let problem = SnapshotCause::BareGivenUp.info(path.to_string());
-                    self.problems.push(problem);
+                    self.problems
+                        .push(SnapshotCause::BareGivenUp.info(path.to_string()));
                     self.whole(info, identity, path, state, true)
                 }
                 Some(cause) => self.unrecorded(&info, &path, cause, PodChange::NoRecord),
@@ -197,28 +203,14 @@ impl<'a> Decider<'a> {
         })
     }
 
-    /// A pod that could not be read: what is stored stays.
-    fn unread(&self, info: &PodInfo, path: &Bytes, identity: &NetnsIdentity) -> PodDecision {
-        let good = self.stored.good(&self.moment.node, identity, info);
-        let own = good.map(|good| good.own);
-        PodDecision {
-            pod: PodSummary {
-                interfaces: own.map_or_else(Vec::new, |own| interfaces(&own.state)),
-                created: own.map(|own| own.created.clone()),
-                ..summary(info, path)
-            },
-            change: PodChange::Unread,
-        }
-    }
-
     /// What the pod of this state has lost: a link that vanished while it was read, or what its good record has.
     fn loss(&self, gone: Option<String>, now: &NetState, own: Option<&Extension>) -> Option<Loss> {
         if let Some(link) = gone {
             let what = LossCause::LinkGone;
             return Some(Loss { link, what });
         }
-        let Extension { state, stack, .. } = own?;
-        snapshot_quality::pod_loss(state, stack, now, &self.moment.host)
+        let own = own?;
+        snapshot_quality::pod_loss(&own.state, own.under(), now, &self.moment.host)
     }
 
     /// Why a namespace without an interface and without a record should have both.
@@ -230,58 +222,6 @@ impl<'a> Decider<'a> {
         let known = self.stored.empty(identity);
         let evidence = evidence.filter(|_| !known.is_some_and(|known| known.accepted))?;
         Some(SnapshotCause::NoRecord { evidence })
-    }
-
-    /// A pod of which nothing is written, because something is missing that no record describes.
-    fn unrecorded(
-        &mut self,
-        info: &PodInfo,
-        path: &Bytes,
-        cause: SnapshotCause,
-        change: PodChange,
-    ) -> PodDecision {
-        self.problems.push(cause.error(path.to_string()));
-        let pod = summary(info, path);
-        PodDecision { pod, change }
-    }
-
-    /// A pod whose loss a person accepts: a generation keeps what it had.
-    fn give_up(&mut self, Loss { link, what }: Loss, good: GoodRecord<'_>) {
-        let generation = good.generation;
-        self.problems
-            .push(SnapshotCause::GivenUp { what, generation }.info(link));
-    }
-
-    /// A pod that has lost something: its good checkpoint stays.
-    fn lost(
-        &mut self,
-        info: &PodInfo,
-        path: &Bytes,
-        Loss { link, what }: Loss,
-        good: GoodRecord<'_>,
-    ) -> PodDecision {
-        let generation = good.generation;
-        let problem = SnapshotCause::Lost { what, generation }.error(link);
-        self.kept(info, path, problem, good.own)
-    }
-
-    /// A pod whose good checkpoint stays, and why.
-    fn kept(
-        &mut self,
-        info: &PodInfo,
-        path: &Bytes,
-        problem: Problem,
-        good: &Extension,
-    ) -> PodDecision {
-        self.problems.push(problem);
-        PodDecision {
-            pod: PodSummary {
-                interfaces: interfaces(&good.state),
-                created: Some(good.created.clone()),
-                ..summary(info, path)
-            },
-            change: PodChange::Lost,
-        }
     }
 
     /// A pod that has lost nothing: what it has now is the good state.
@@ -300,7 +240,8 @@ impl<'a> Decider<'a> {
         self.problems
             .extend(snapshot_quality::unsupported_in_pod(&state));
         self.problems.extend(snapshot_quality::duplicates(&state));
-        let mut state = state.lasting();
+        let cut_off = self.is_cut_off(&info, &identity, &state);
+        let mut state = state.lasting().with_own_ways();
         let left = state.shorten(ENTRIES);
         if left > 0 {
             let most = ENTRIES;
@@ -314,7 +255,9 @@ impl<'a> Decider<'a> {
             node: self.moment.node.clone(),
             identity: identity.clone(),
             pod: info,
-            stack: self.graph.under(&state.links),
+            stack: self.host.graph.under(&state.links),
+            chain: self.host.graph.chain(&state.links, &self.moment.host),
+            cut_off,
             state,
         };
         let change = if let Some(checkpoint) = Checkpoint::new(path, extension) {

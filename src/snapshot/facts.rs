@@ -6,8 +6,8 @@ use crate::model::checkpoint::{Extension, PastFiles};
 use crate::model::pod::by_netns::ByNetns;
 use crate::model::pod::empty::{EmptyNetns, Evidence};
 use crate::model::{
-    Bytes, Checkpoint, Hardware, Link, NetState, NetnsIdentity, NodeIdentity, NodeState, PodId,
-    PodInfo, Problem, StackLink, Stamp,
+    Bytes, Checkpoint, Hardware, Link, Loss, NetState, NetnsIdentity, NodeIdentity, NodeState,
+    PodId, PodInfo, Problem, StackLink, Stamp,
 };
 
 /// What runs now.
@@ -73,6 +73,9 @@ pub(crate) struct PodObservation {
     /// What shows, of a namespace without interface and checkpoint, that it should have one.
     #[cfg_attr(test, serde(default))]
     pub evidence: Option<Evidence>,
+    /// What it lacks of libcni's result for it.
+    #[cfg_attr(test, serde(default))]
+    pub lacks: Option<Loss>,
 }
 
 impl PodObservation {

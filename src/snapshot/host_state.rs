@@ -193,5 +193,5 @@ fn lasting(host: &NetState, under: &BTreeSet<&IfName>) -> NetState {
     }
     routes.reverse();
     state.routes = routes;
-    state
+    state.with_own_ways()
 }

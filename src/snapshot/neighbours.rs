@@ -4,22 +4,21 @@ use std::net::IpAddr;
 
 use crate::inventory::observe::{Host, Pod};
 use crate::inventory::pods::ObservedPod;
-use crate::inventory::visit::visit;
 use crate::kernel::address::neighbour_probe::{self, AnsweredNeighbour};
 use crate::model::{AnswerRecord, IfName, NetState, PodId};
 
 /// Reads it. A table that cannot be read shows no answer.
 pub(super) fn answers(
-    pods: &mut [Pod],
+    pods: &[Pod],
     observed: &[ObservedPod],
     host: &mut Host,
     at: &str,
 ) -> Vec<AnswerRecord> {
-    let tables = visit(pods, |pod| neighbour_probe::answered(pod.socket()?));
     let of_host = neighbour_probe::answered(&mut host.socket).unwrap_or_default();
     let mut all = of_namespace(None, &host.state, of_host, at);
-    for ((pod, observed), table) in pods.iter().zip(observed).zip(tables) {
-        if let (Ok((state, _)), Ok(Ok(table))) = (observed, table) {
+    for (pod, observed) in pods.iter().zip(observed) {
+        if let Ok((state, _)) = observed {
+            let table = pod.answered.clone();
             all.extend(of_namespace(Some(&pod.info.id), state, table, at));
         }
     }

@@ -7,18 +7,20 @@ use super::facts::{Archive, Moment, Observation, PodObservation, Reading};
 use super::neighbours;
 use crate::inventory::look::Look;
 use crate::inventory::observe::{Host, Pod};
-use crate::inventory::pods::ObservedPod;
+use crate::inventory::pods::{ObservedPod, ways};
 use crate::inventory::private;
 use crate::inventory::procfs::machine;
 use crate::inventory::sockets::{self, Suspects};
 use crate::inventory::{Inventory, cannot_observe, nics, unread};
-use crate::kernel::dump;
+use crate::kernel::{Error, dump};
 use crate::matching::Selection;
 use crate::matching::claims::{Claimant, contests};
 use crate::model::{
-    AnswerRecord, Bytes, Hardware, IfName, LinkGraph, Mac, NetState, NodeIdentity, Problem, stack,
+    AnswerRecord, Bytes, Hardware, IfName, Link, LinkGraph, Mac, NetState, NodeIdentity, NodeState,
+    Problem, stack,
 };
 use crate::plan::snapshot_quality::{host_loss, pod_loss, unsupported_and_lost};
+use crate::records::cni_cache;
 use crate::records::contest;
 use crate::records::contest::CNI_CACHE;
 use crate::records::evidence::Witnesses;
@@ -52,13 +54,12 @@ pub(super) fn observe(
     let answers = neighbours::answers(pods, &observed, host, &at.wall);
     host.read_nics();
     leave_to_pods(&mut host.state, &observed, &claims);
-    let links_after =
-        dump::links(&mut host.socket, None, &mut Vec::new()).unwrap_or_else(|error| {
-            problems.push(cannot_observe("host", &error));
-            complete = false;
-            Vec::new()
-        });
     let recorded = load_node(store, &mut problems)?;
+    let links_after = complete_host(host, recorded.as_ref()).unwrap_or_else(|error| {
+        problems.push(cannot_observe("host", &error));
+        complete = false;
+        Vec::new()
+    });
     problems.extend(contested(pods, &observed, &host.state, node, store));
     let stored = stored.into_iter();
     let checkpoints = stored.map(|(id, file)| (id, file.map_err(|error| error.problem())));
@@ -86,6 +87,14 @@ pub(super) fn observe(
         accept: accept.to_vec(),
     };
     Ok((now, archive, answers, inventory))
+}
+
+/// Looks up the ways of the host's packets; returns its links after everything else was read.
+fn complete_host(host: &mut Host, recorded: Option<&NodeState>) -> Result<Vec<Link>, Error> {
+    let known = recorded.iter().flat_map(|node| &node.state.ways);
+    let known: Vec<_> = known.map(|way| way.packet.clone()).collect();
+    ways(&mut host.socket, &mut host.state, &known)?;
+    dump::links(&mut host.socket, None, &mut Vec::new())
 }
 
 /// The devices inside pods; `None` where one could not be read.
@@ -194,7 +203,7 @@ fn needs_past(
         match (good, observed) {
             (None, _) => true,
             (Some(good), Ok((state, torn))) => {
-                torn.is_some() || pod_loss(&good.own.state, &good.own.stack, state, host).is_some()
+                torn.is_some() || pod_loss(&good.own.state, good.own.under(), state, host).is_some()
             }
             (Some(_), Err(_)) => false,
         }
@@ -212,8 +221,9 @@ fn read(
 ) -> Vec<PodObservation> {
     let private = private_among(pods, &observed, archive, node, answer);
     let mut read = Vec::new();
-    let mut bare = Vec::new();
-    for ((pod, observed), is_private) in pods.iter_mut().zip(observed).zip(private) {
+    let (mut bare, mut young) = (Vec::new(), Vec::new());
+    let all = pods.iter_mut().enumerate();
+    for (((of, pod), observed), is_private) in all.zip(observed).zip(private) {
         let reading = match observed {
             _ if is_private && pod.netns.is_foreign => continue,
             Ok(_) if is_private => Reading::NoPod,
@@ -227,9 +237,13 @@ fn read(
             path: Bytes::from(pod.netns.path.as_path()),
             reading,
             evidence: None,
+            lacks: None,
         };
-        if one.is_bare() && archive.good(node, &pod.identity, &pod.info).is_none() {
+        let good = archive.good(node, &pod.identity, &pod.info);
+        if one.is_bare() && good.is_none() {
             bare.push((read.len(), pod));
+        } else if good.is_none_or(|good| good.own.cut_off) {
+            young.push((read.len(), of));
         }
         read.push(one);
     }
@@ -239,7 +253,36 @@ fn read(
     for (at, evidence) in places.into_iter().zip(evidence) {
         read[at].evidence = evidence;
     }
+    // Where no runtime answers, a path alone does not prove that it is still the same sandbox.
+    young.retain(|(_, of)| answer.is_some() || pods[*of].info.sandbox.is_some());
+    find_lacking(&mut read, &young, pods, node);
     read
+}
+
+/// Finds what these pods lack of libcni's results for them; each is a place among those that were read, and among the pods.
+fn find_lacking(
+    read: &mut [PodObservation],
+    young: &[(usize, usize)],
+    pods: &[Pod],
+    node: &NodeIdentity,
+) {
+    let whole = young
+        .iter()
+        .filter_map(|(at, of)| match &read[*at].reading {
+            Reading::Whole(state) => Some((*at, (&pods[*of], state))),
+            Reading::Torn { .. } | Reading::NoPod | Reading::Failed(_) => None,
+        });
+    let (places, whole): (Vec<usize>, Vec<(&Pod, &NetState)>) = whole.unzip();
+    if places.is_empty() {
+        return;
+    }
+    let Ok(cache) = cni_cache::read(Path::new(CNI_CACHE)) else {
+        return;
+    };
+    let lacking = cache.lacking(node, &whole);
+    for (at, lacks) in places.into_iter().zip(lacking) {
+        read[at].lacks = lacks;
+    }
 }
 
 /// Which of these namespaces belong to no pod.

@@ -28,10 +28,14 @@ pub(crate) struct Captured {
 }
 
 impl Captured {
-    /// Whether a pod or the host has lost something, or a pod should have an interface.
+    /// Whether a pod or the host has lost something, or a pod should have more, or reaches nothing.
     pub(crate) fn has_degraded(&self) -> bool {
         let mut pods = self.changes.pods.iter();
-        let is_lost = |change: &PodChange| matches!(change, PodChange::Lost | PodChange::NoRecord);
+        let is_lost = |change: &PodChange| match change {
+            PodChange::Lost | PodChange::NoRecord | PodChange::Incomplete => true,
+            PodChange::Write(_, new) => new.netfix.as_ref().is_some_and(|own| own.cut_off),
+            _ => false,
+        };
         self.changes.host.has_lost || pods.any(|one| is_lost(&one.change))
     }
 
@@ -171,7 +175,7 @@ fn intended(change: &PodChange) -> SnapshotState {
     match change {
         PodChange::Write(..) => SnapshotState::Saved,
         PodChange::Unchanged => SnapshotState::Unchanged,
-        PodChange::Lost => SnapshotState::Degraded,
+        PodChange::Lost | PodChange::Incomplete => SnapshotState::Degraded,
         PodChange::Empty => SnapshotState::Empty,
         PodChange::NoRecord => SnapshotState::NoCheckpoint,
         PodChange::HalfLost | PodChange::Unread => SnapshotState::Failed,

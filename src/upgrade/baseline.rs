@@ -123,9 +123,11 @@ impl LeftOut {
     /// Removes them from what a restore did, but those that it found lost.
     pub(crate) fn leave(&mut self, restored: &mut Restored) {
         for pod in &restored.pods {
-            if !matches!(pod.state, RestoreState::InSync | RestoreState::Unknown)
-                && let Some(id) = self.pods.take(&pod.pod.info.id)
-            {
+            let is_well = matches!(
+                pod.state,
+                RestoreState::InSync | RestoreState::CutOff | RestoreState::Unknown
+            );
+            if !is_well && let Some(id) = self.pods.take(&pod.pod.info.id) {
                 self.lost.insert(id);
             }
         }

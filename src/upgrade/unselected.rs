@@ -143,10 +143,12 @@ impl Unselected {
                 None if pod.state == Some(State::Degraded) => State::Degraded,
                 None => State::Gone,
                 Some((_, Err(_))) => State::Unknown,
-                Some((_, Ok(state))) => match pod_loss(good, under, state, &now.host.state) {
-                    Some(_) => State::Degraded,
-                    None => State::InSync,
-                },
+                Some((_, Ok(state))) => {
+                    match pod_loss(good, (under, &[]), state, &now.host.state) {
+                        Some(_) => State::Degraded,
+                        None => State::InSync,
+                    }
+                }
             });
         }
         Ok(())
@@ -174,6 +176,6 @@ fn good(
     let extensions = extensions.filter_map(|(_, checkpoint)| checkpoint.netfix.as_ref());
     let own = extensions.filter(|one| one.is_about(node, identity, info));
     let newest = own.max_by_key(|one| one.rank())?;
-    pod_loss(&newest.state, &newest.stack, now, host)?;
+    pod_loss(&newest.state, newest.under(), now, host)?;
     Some((newest.state.clone(), newest.stack.clone()))
 }

@@ -233,6 +233,7 @@ fn why(compared: Compared, generation: Option<u64>, id: &PodId) -> Vec<Problem> 
         PodVerdict::Lost(Loss { link, what }) => {
             vec![CheckCause::Lost { what, generation }.error(link)]
         }
+        PodVerdict::CutOff { what, .. } => vec![what.problem()],
         PodVerdict::Drifted => {
             let steps = drift(compared.plan.lines().into_iter(), Some(id));
             let findings = compared.plan.findings().cloned();

@@ -48,18 +48,25 @@ pub(crate) fn opened(id: String, number: u64, command: &str) -> Window {
     }
 }
 
-/// Counts every running pod that has no interface and no checkpoint, and no longer one that has an interface now.
+/// Counts every running pod without a checkpoint that has no interface or is cut off, and no longer one that is well now.
 pub(crate) fn count_bare(pods: &mut Vec<WindowPod>, restored: &Restored) {
     if restored.is_unknown() {
         return;
     }
     let found = restored.pods.iter();
     let bare: Vec<_> = found
-        .filter(|found| found.state == RestoreState::NoCheckpoint)
+        .filter(|found| match found.state {
+            RestoreState::NoCheckpoint => true,
+            RestoreState::CutOff => found.before.is_none(),
+            _ => false,
+        })
         .map(|found| &found.pod.info)
         .collect();
     let is_bare = |id: &PodId| bare.iter().any(|info| info.id == *id);
-    pods.retain(|pod| pod.state != Some(State::NoCheckpoint) || is_bare(&pod.info.id));
+    pods.retain(|pod| {
+        let was_bare = pod.state == Some(State::NoCheckpoint) || pod.became_cut_off();
+        !was_bare || is_bare(&pod.info.id)
+    });
     for info in bare {
         if !pods.iter().any(|pod| pod.info.id == info.id) {
             pods.push(WindowPod::new(info.clone(), Vec::new()));

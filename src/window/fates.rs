@@ -40,7 +40,7 @@ pub(super) fn note(
         };
         let cause = note_verdict(pod, verdict, pause.as_ref(), (&after, now));
         // Of one that nothing describes it is already said that it lost its network.
-        let is_said = pod.state == Some(State::NoCheckpoint);
+        let is_said = pod.state == Some(State::NoCheckpoint) || pod.became_cut_off();
         let cause = cause.filter(|cause| !(is_said && *cause == RebuildCause::Unknown));
         let severity = if pod.unexpected {
             Severity::Error

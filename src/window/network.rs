@@ -9,7 +9,7 @@ use crate::inventory::observe::Host;
 use crate::kernel::link;
 use crate::matching::Selection;
 use crate::model::next::LostPods;
-use crate::model::{IfName, NetState, PodInfo, Problem, StackLink};
+use crate::model::{IfName, LinkFault, NetState, PodInfo, Problem, StackLink};
 use crate::plan::{HostLinks, PodVerdict};
 use crate::records::fallback::FallbackRequest;
 use crate::records::rejected::Reason;
@@ -28,6 +28,8 @@ pub struct PodNetworks {
     pub complete: usize,
     /// Running pods that have lost it, or have no interface and no checkpoint.
     pub lost: usize,
+    /// Running pods that reach nothing, and of which no good checkpoint shows that they ever did.
+    pub cut_off: usize,
     /// Running pods that could not be compared with a checkpoint.
     pub unknown: usize,
     /// Devices of the host and links under the pods that do not work, without those on such a link.
@@ -46,18 +48,6 @@ pub struct FaultyLink {
     pub state: LinkFault,
 }
 
-/// What is wrong with a link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum LinkFault {
-    /// It does not exist.
-    Missing,
-    /// It is down.
-    Down,
-    /// It is up and has no carrier.
-    NoCarrier,
-}
-
 /// The running pods that have lost their network. The kernel and what is stored show that without the runtimes, which may have
 /// stopped with kubelet.
 pub(crate) fn lost_pods(store: &Store) -> Result<LostPods, Refusal> {
@@ -74,20 +64,26 @@ impl PodNetworks {
     /// By a look of [`Depth::Loss`]. `running` are the namespaces that were entered, of pods and others. Returns also why pods are unknown.
     pub(crate) fn of(seen: &mut Situation, running: usize) -> (Self, Vec<Problem>) {
         let Situation { surveyed, compared } = seen;
+        surveyed.confirm_cut_off();
         let mut problems = Vec::new();
-        let mut lost = Vec::new();
+        let mut all = Vec::new();
         for (matched, compared) in surveyed.matched.iter().zip(&compared.pods) {
-            lost.push(match &compared.verdict {
-                PodVerdict::Lost(_) => Some(true),
-                PodVerdict::InSync | PodVerdict::Drifted => Some(false),
+            let id = &matched.info.id;
+            all.push(match &compared.verdict {
+                PodVerdict::Lost(_) => NetworkState::Lost,
+                PodVerdict::InSync | PodVerdict::Drifted => NetworkState::Complete,
+                PodVerdict::CutOff { what, .. } => {
+                    problems.push(what.problem().of(id));
+                    NetworkState::CutOff
+                }
                 PodVerdict::Unknown(problem) => {
-                    problems.push(problem.clone().of(&matched.info.id));
-                    None
+                    problems.push(problem.clone().of(id));
+                    NetworkState::Unknown
                 }
             });
         }
-        let both = surveyed.matched.iter().zip(&lost);
-        let with_record = both.filter(|(_, lost)| **lost == Some(true));
+        let both = surveyed.matched.iter().zip(&all);
+        let with_record = both.filter(|(_, state)| **state == NetworkState::Lost);
         let with_record: Vec<PodInfo> = with_record.map(|(one, _)| one.info.clone()).collect();
         let (private, unmatched): (Vec<_>, Vec<_>) = surveyed
             .unmatched
@@ -95,24 +91,28 @@ impl PodNetworks {
             .partition(|one| one.finding == Finding::Private);
         // A namespace to which several records lead is not among the unmatched ones.
         let entered = running.saturating_sub(private.len());
-        let bare = unmatched.iter().filter(|one| has_lost(one) == Some(true));
+        let bare = unmatched
+            .iter()
+            .filter(|one| NetworkState::of(one) == NetworkState::Lost);
         let bare: Vec<PodInfo> = bare.map(|one| one.pod.info.clone()).collect();
-        lost.extend(unmatched.into_iter().map(has_lost));
-        lost.resize(lost.len().max(entered), None);
+        problems.extend(surveyed.cut_off());
+        all.extend(unmatched.into_iter().map(NetworkState::of));
+        all.resize(all.len().max(entered), NetworkState::Unknown);
         let closed = surveyed.rejected.iter();
         let closed = closed.filter(|one| matches!(one.reason, Reason::NetnsClosed));
-        lost.extend(closed.map(|_| None));
-        let count = |wanted| lost.iter().filter(|one| **one == wanted).count();
+        all.extend(closed.map(|_| NetworkState::Unknown));
+        let count = |wanted| all.iter().filter(|one| **one == wanted).count();
         let networks = Self {
-            pods: lost.len(),
-            complete: count(Some(false)),
-            lost: count(Some(true)),
-            unknown: count(None),
+            pods: all.len(),
+            complete: count(NetworkState::Complete),
+            lost: count(NetworkState::Lost),
+            cut_off: count(NetworkState::CutOff),
+            unknown: count(NetworkState::Unknown),
             links: faulty_links(surveyed, &compared.links),
             which: LostPods {
                 without_checkpoint: bare.len(),
                 pods: [with_record, bare].concat(),
-                unknown: count(None),
+                unknown: count(NetworkState::Unknown),
             },
         };
         if networks.unknown > 0 {
@@ -122,15 +122,27 @@ impl PodNetworks {
     }
 }
 
-/// Whether a pod without a record has lost its network; `None` where that is unknown.
-fn has_lost(one: &Unmatched) -> Option<bool> {
-    match one.finding {
-        Finding::Bare => Some(true),
-        _ if one.state.links.is_empty() => None,
-        // The record of one that has lost everything cannot be read.
-        Finding::Nothing if one.has_record => one.is_bare().then_some(true),
-        Finding::Nothing | Finding::Private => Some(false),
-        Finding::HasInterfaces => (!one.has_record).then_some(false),
+/// The network of a running pod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NetworkState {
+    Complete,
+    Lost,
+    CutOff,
+    Unknown,
+}
+
+impl NetworkState {
+    /// That of a pod without a record.
+    fn of(one: &Unmatched) -> Self {
+        match one.finding {
+            Finding::Bare => Self::Lost,
+            Finding::CutOff(_) => Self::CutOff,
+            _ if one.state.links.is_empty() => Self::Unknown,
+            // The record of one that has lost everything cannot be read.
+            Finding::Nothing if one.has_record && one.is_bare() => Self::Lost,
+            Finding::Nothing | Finding::HasInterfaces if one.has_record => Self::Unknown,
+            Finding::Nothing | Finding::Private | Finding::HasInterfaces => Self::Complete,
+        }
     }
 }
 

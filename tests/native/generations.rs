@@ -85,7 +85,7 @@ fn an_earlier_generation_restores_the_earlier_state_of_pods_and_host() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     pods[0].ip("addr add 10.88.1.222/16 dev eth0");
-    pods[0].ip("route add 172.16.0.0/12 via 10.88.0.3");
+    pods[0].ip("route add 172.16.0.0/12 via 10.88.0.1");
     let (before, host): (Vec<_>, _) = (pods.iter().map(Pod::capture).collect(), node.capture());
     node.snapshot();
     pods[0].ip("route del 172.16.0.0/12");

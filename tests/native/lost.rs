@@ -53,6 +53,30 @@ fn a_pod_whose_link_was_down_and_up_again_stays_lost() {
     node.netfix("check").exits(0);
 }
 
+/// What takes the way of a pod's packets, though it has its link, its address and its routes.
+#[test]
+fn a_pod_without_a_way_for_its_packets_is_lost_through_snapshots() {
+    let node = Node::new();
+    let pod = node.simple_pods(1).remove(0);
+    pod.ip("route add default via 10.88.0.1 dev eth0 table 77");
+    pod.ip("rule add to 10.88.0.0/16 lookup main priority 9");
+    pod.ip("rule add lookup 77 priority 10");
+    pod.ip("route del default");
+    node.snapshot();
+    for (change, back) in [
+        ("rule del priority 10", "rule add lookup 77 priority 10"),
+        ("rule add prohibit priority 5", "rule del priority 5"),
+        ("link set lo down", "link set lo up"),
+    ] {
+        pod.ip(change);
+        node.netfix("snapshot").exits(1);
+        let run = node.netfix("check").exits(2);
+        run.names("degraded", pod.name(), &[]);
+        pod.ip(back);
+        node.netfix("check").exits(0);
+    }
+}
+
 /// A link that another program made again with this MAC, with its address and default route.
 fn made_again(pod: &Pod<'_>) {
     pod.ip("link del eth0");

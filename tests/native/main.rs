@@ -27,6 +27,7 @@ mod containerd;
 mod containerd_down;
 mod contested;
 mod cron;
+mod cut_off;
 mod daemons;
 mod damage;
 mod deleted;

@@ -56,7 +56,7 @@ fn the_missing_nic_and_the_pods_without_network_are_shown() {
     assert_network(&node, "3 of 3 pods have theirs");
     assert_eq!(
         network(&node),
-        json!({ "pods": 3, "complete": 3, "lost": 0, "unknown": 0, "links": [] })
+        json!({ "pods": 3, "complete": 3, "lost": 0, "cut_off": 0, "unknown": 0, "links": [] })
     );
 
     node.lose();
@@ -69,7 +69,7 @@ fn the_missing_nic_and_the_pods_without_network_are_shown() {
     let links = json!([{ "name": "eth0", "state": "missing" }]);
     assert_eq!(
         network(&node),
-        json!({ "pods": 3, "complete": 0, "lost": 3, "unknown": 0, "links": links })
+        json!({ "pods": 3, "complete": 0, "lost": 3, "cut_off": 0, "unknown": 0, "links": links })
     );
 
     node.reload();

@@ -166,6 +166,29 @@ fn a_new_pod_that_lost_its_interface_is_restored_from_libcnis_cache() {
 }
 
 #[test]
+fn a_new_pod_that_lost_its_addresses_is_restored_from_libcnis_cache() {
+    let node = Node::new();
+    let _pods = node.simple_pods(1);
+    node.netfix_alone("snapshot").exits(0);
+    let late = node.pod("late");
+    let attached = attach(&node, &late, "10.88.2.10/16");
+    late.ip("addr flush dev eth0");
+    for _ in 0..2 {
+        let run = check_with_cache(&node, "check -o json").exits(2);
+        assert_eq!(
+            state_of(&run, &late),
+            (json!("degraded"), json!("addresses"))
+        );
+        // A snapshot does not make it a good state.
+        let run = check_with_cache(&node, "snapshot -o json").exits(5);
+        assert_eq!(coded_of(&run, "degraded", &late), ["error"]);
+    }
+    let run = with_cache(&node, "restore -o json").exits(0).errors(&[]);
+    assert_eq!(state_of(&run, &late).0, json!("restored"));
+    attached.check(&node, &late).expect("its plugin's CHECK");
+}
+
+#[test]
 fn a_new_pod_that_kept_another_interface_is_restored_too() {
     let node = Node::new();
     let _pods = node.simple_pods(1);

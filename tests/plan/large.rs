@@ -292,6 +292,7 @@ fn large(count: u64, shift: u64) -> NetState {
         rules: all().map(rule).collect(),
         neighbours: all().map(|at| neighbour(at, DEV)).collect(),
         sockets: Vec::new(),
+        ways: Vec::new(),
         unsupported: all().map(|at| format!("route {at}")).collect(),
     }
 }

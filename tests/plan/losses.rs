@@ -178,6 +178,7 @@ fn losses(case: &Case) -> Vec<Loss> {
         rules,
         neighbours,
         sockets: _,
+        ways: _,
         unsupported: _,
     } = &case.wanted;
     for address in addresses

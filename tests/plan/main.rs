@@ -7,6 +7,7 @@
 mod carried_out;
 mod cases;
 mod cni_cache;
+mod cut_off;
 mod functions;
 mod kernel;
 mod large;

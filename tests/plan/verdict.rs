@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use netfix::model::{IfName, Loss, NetState};
+use netfix::model::{ChainLink, IfName, Loss, NetState, StackLink};
 use netfix::plan::{self, DaemonState, HostLinks, NicRules, Observed, PodVerdict};
 use serde::Deserialize;
 
@@ -39,6 +39,7 @@ fn verdict(case: &Case) -> String {
     match PodVerdict::new(plan::snapshot_quality::loss(&case.before, &case.now), &plan) {
         PodVerdict::InSync => "in sync\n".to_owned(),
         PodVerdict::Drifted => "drifted\n".to_owned(),
+        PodVerdict::CutOff { .. } => unreachable!("no record is marked"),
         PodVerdict::Lost(Loss { link, what }) => format!("lost: {link} {what}\n"),
         PodVerdict::Unknown(problem) => format!("unknown: {problem}\n"),
     }
@@ -49,4 +50,40 @@ fn every_case_in_testdata_has_its_verdict() {
     let cases = cases::read::<Case>("verdict");
     assert!(cases.len() >= 8, "only {} cases", cases.len());
     cases::compare(&cases, "verdict.txt", |case| &case.why, verdict);
+}
+
+/// A pod and the host under it, before and after something was changed, as the kernel had it; pings from inside the pod and to it showed
+/// whether it was alive after that.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReachCase {
+    /// What was changed.
+    why: String,
+    alive: bool,
+    good: NetState,
+    stack: Vec<StackLink>,
+    chain: Vec<ChainLink>,
+    now: NetState,
+    host: NetState,
+}
+
+fn reach(case: &ReachCase) -> String {
+    let under = (case.stack.as_slice(), case.chain.as_slice());
+    let lost = plan::snapshot_quality::pod_loss(&case.good, under, &case.now, &case.host);
+    assert_eq!(lost.is_none(), case.alive, "{}: {lost:?}", case.why);
+    match lost {
+        None => "reaches the same\n".to_owned(),
+        Some(Loss { link, what }) => format!("{}: {link} {what}\n", what.word()),
+    }
+}
+
+#[test]
+fn a_pod_is_lost_where_pings_show_that_it_is_dead_and_only_there() {
+    let cases = cases::read::<ReachCase>("reach");
+    let alive = cases.iter().filter(|(_, case)| case.alive).count();
+    assert!(
+        cases.len() >= 60 && alive * 5 >= cases.len() * 2,
+        "few cases"
+    );
+    cases::compare(&cases, "verdict.txt", |case| &case.why, reach);
 }

@@ -280,6 +280,7 @@ impl Scene {
             pods: self.pods,
             complete: if self.lost { 0 } else { self.pods },
             lost: if self.lost { self.pods - 1 } else { 0 },
+            cut_off: 0,
             unknown: usize::from(self.lost),
             links: self.lost.then_some(missing).into_iter().collect(),
             which: LostPods::default(),

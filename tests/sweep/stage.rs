@@ -70,6 +70,10 @@ pub struct Ran {
 impl<'n> Stage<'n> {
     pub fn new(node: &'n Node, start: Start) -> Self {
         without_dad(&node.ns, &["all", "default", "eth0"]);
+        // Detection of the one from before would end during the first run.
+        for verb in ["del", "add"] {
+            node.ns.ip(&format!("addr {verb} fd88::2/64 dev eth0"));
+        }
         let pods = vec![
             rich(quick(node.pod("web"))),
             quick(node.pod("api")).simple(),

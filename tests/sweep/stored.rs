@@ -11,13 +11,15 @@ use crate::common::kept;
 use crate::stage::Stage;
 
 /// The keys that differ after every snapshot.
-const TIMES: [&str; 6] = [
+const TIMES: [&str; 7] = [
     "created",
     "created_boottime",
     "complete",
     "complete_boottime",
     "seen_boottime",
     "checksum",
+    // The times of the last answers.
+    "answers",
 ];
 
 /// The current checkpoints, by name.

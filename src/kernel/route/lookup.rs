@@ -3,11 +3,13 @@
 use std::net::IpAddr;
 
 use netlink_packet_route::route::{
-    RouteAddress, RouteAttribute, RouteFlags, RouteMessage, RouteVia,
+    RouteAddress, RouteAttribute, RouteFlags, RouteMessage, RouteType, RouteVia,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
 use crate::kernel::{Errno, Error, Socket};
+use crate::model::net::way::{Packet, PacketWay, WayExit};
+use crate::model::{IfName, Link};
 
 /// What selects the routes of a packet beside its destination.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -29,6 +31,53 @@ pub struct Found {
     pub gateway: Option<IpAddr>,
     /// Its source address.
     pub source: Option<IpAddr>,
+    /// Whether the namespace itself gets it.
+    pub is_local: bool,
+    /// The routing table that has its route.
+    pub table: Option<u32>,
+}
+
+/// Where these packets leave the socket's namespace, which has these links. Those of senders that are bound to a link that is not there
+/// are left out.
+pub fn ways<'p>(
+    socket: &mut Socket,
+    links: &[Link],
+    packets: impl IntoIterator<Item = &'p Packet>,
+) -> Result<Vec<PacketWay>, Error> {
+    let index = |name: &IfName| Some(links.iter().find(|link| link.name == *name)?.index);
+    let name = |index: u32| Some(links.iter().find(|link| link.index == index)?.name.clone());
+    let mut ways = Vec::new();
+    for packet in packets {
+        let bound = packet.bound.as_ref().map(index);
+        if bound == Some(None) {
+            continue;
+        }
+        let selector = Selector {
+            source: packet.from,
+            mark: packet.mark,
+            bound: bound.flatten(),
+        };
+        let exit = match lookup(socket, packet.to, selector)? {
+            Err(errno) if is_refusal(errno) => Some(WayExit::Refused {
+                refused: format!("{errno:?}"),
+            }),
+            // It shows nothing about routes.
+            Err(errno) => return Err(Error::Kernel(errno)),
+            Ok(found) => found.index.and_then(name).map(|dev| match found {
+                Found { is_local: true, .. } => WayExit::Local { local: dev },
+                Found {
+                    gateway: via,
+                    table,
+                    ..
+                } => WayExit::Link { dev, via, table },
+            }),
+        };
+        ways.extend(exit.map(|exit| PacketWay {
+            packet: packet.clone(),
+            exit,
+        }));
+    }
+    Ok(ways)
 }
 
 /// Where a packet to `to` leaves the socket's namespace; the kernel's errno if it does not.
@@ -45,6 +94,12 @@ pub fn lookup(
     }
 }
 
+/// Whether it is the answer of a route or rule, or of the lack of one.
+pub fn is_refusal(errno: Errno) -> bool {
+    use Errno::{EACCES, EHOSTUNREACH, EINVAL, ENETUNREACH};
+    matches!(errno, ENETUNREACH | EHOSTUNREACH | EACCES | EINVAL)
+}
+
 fn question(to: IpAddr, selector: Selector) -> RouteMessage {
     let mut message = RouteMessage::default();
     let (family, bits) = match to {
@@ -57,6 +112,7 @@ fn question(to: IpAddr, selector: Selector) -> RouteMessage {
     if selector.bound.is_some() && to.is_ipv4() {
         header.flags |= RouteFlags::FibMatch;
     }
+    header.flags |= RouteFlags::LookupTable;
     let attributes = &mut message.attributes;
     attributes.push(RouteAttribute::Destination(to.into()));
     if let Some(source) = selector.source {
@@ -69,10 +125,14 @@ fn question(to: IpAddr, selector: Selector) -> RouteMessage {
 }
 
 fn read(message: &RouteMessage) -> Found {
-    let mut found = Found::default();
+    let mut found = Found {
+        is_local: message.header.kind == RouteType::Local,
+        ..Found::default()
+    };
     for attribute in &message.attributes {
         match attribute {
             RouteAttribute::Oif(index) => found.index = Some(*index),
+            RouteAttribute::Table(table) => found.table = Some(*table),
             RouteAttribute::Gateway(ip) => found.gateway = address(ip),
             RouteAttribute::Via(RouteVia::Inet6(ip)) => found.gateway = Some((*ip).into()),
             RouteAttribute::PrefSource(ip) => found.source = address(ip),

@@ -39,12 +39,14 @@ pub(crate) const TRAFFIC_ATTRIBUTES: usize = 32;
 pub(crate) const ENTRIES: usize = 120_000;
 /// What programs have on links: more are not recorded.
 pub(crate) const SOCKETS: usize = 4096;
+/// Ways of packets of a namespace: a snapshot records far fewer.
+pub(crate) const WAYS: usize = 1024;
 /// Forwarding entries of a link: more are neither recorded nor restored.
 pub(crate) const FORWARDING: usize = 1 << 16;
 /// Multicast groups of a port of a bridge: more are neither recorded nor restored.
 pub(crate) const GROUPS: usize = 1 << 16;
 /// VLANs of a port of a bridge.
-const VLANS: usize = 4094;
+pub(crate) const VLANS: usize = 4094;
 /// Entries of a table that spreads packets over queues: drivers have 128 to 2048.
 pub(crate) const RSS_TABLE: usize = 1 << 16;
 /// Virtual functions of a device (`TotalVFs` has 16 bits; devices have up to 256).

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::model::net::address::PASSING_FLAGS;
 use crate::model::net::limits;
 use crate::model::net::link::socket::LinkSocket;
+use crate::model::net::way::PacketWay;
 use crate::model::{Address, IfName, Link, LinkKind, Neighbour, Nexthop, Route, Rule};
 
 /// Everything in one namespace that a restore may have to recreate.
@@ -35,6 +36,13 @@ pub struct NetState {
         deserialize_with = "limits::at_most::<{ limits::SOCKETS }, _, _>"
     )]
     pub sockets: Vec<LinkSocket>,
+    /// Where the kernel sends packets of the namespace.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "limits::at_most::<{ limits::WAYS }, _, _>"
+    )]
+    pub ways: Vec<PacketWay>,
     /// Descriptions of objects that netfix cannot restore.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unsupported: Vec<String>,
@@ -140,6 +148,7 @@ impl NetState {
             rules,
             neighbours,
             sockets,
+            ways,
             unsupported,
         } = self;
         links.shrink_to_fit();
@@ -150,6 +159,7 @@ impl NetState {
         rules.shrink_to_fit();
         neighbours.shrink_to_fit();
         sockets.shrink_to_fit();
+        ways.shrink_to_fit();
         unsupported.shrink_to_fit();
     }
 
@@ -173,10 +183,12 @@ impl NetState {
         links.map(|link| &link.name)
     }
 
-    /// The state without remaining lifetimes of addresses, and without what programs do: whether an address has a lifetime stays.
+    /// The state without remaining lifetimes of addresses, and without what programs do: whether an address has a lifetime stays. The
+    /// ways of packets follow from the rest, some a moment later.
     #[must_use]
     pub fn timeless(mut self) -> Self {
         self.sockets.clear();
+        self.ways.clear();
         for address in &mut self.addresses {
             address.valid_lft = address.valid_lft.map(|_| 0);
             address.preferred_lft = address.preferred_lft.map(|_| 0);

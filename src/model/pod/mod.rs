@@ -4,6 +4,7 @@ pub mod answers;
 pub(crate) mod by_netns;
 pub mod claim;
 pub mod cni_result;
+pub mod cut_off;
 pub mod empty;
 pub mod identity;
 pub mod partial;

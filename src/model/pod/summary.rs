@@ -22,6 +22,8 @@ pub enum State {
     Degraded,
     /// It is younger than the last snapshot, and has interfaces.
     New,
+    /// It reaches nothing, and no good checkpoint shows that it ever did more.
+    CutOff,
     /// It has no checkpoint, and may have lost something.
     NoCheckpoint,
     /// A loopback device only: nothing to save.

@@ -26,6 +26,7 @@ pub enum Code {
     CheckpointMissing,
     CheckpointStale,
     CommandFailed,
+    CutOff,
     Degraded,
     DeviceRenamed,
     Drift,

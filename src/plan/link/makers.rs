@@ -14,7 +14,8 @@ use crate::model::problem::PlanCause;
 use crate::model::{
     Address, Hardware, IfName, Indexed, IpFamily, Link, LinkKind, Mac, NetState, Parent,
 };
-use crate::plan::{Plan, loss};
+use crate::plan::Plan;
+use crate::plan::verdict::loss;
 
 /// The links that other programs made again, and that are in use: in a pod that has lost its network a link on one of the host's was
 /// made by half, and the restore completes it.

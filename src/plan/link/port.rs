@@ -33,8 +33,12 @@ pub(super) fn lost_master(
         None if can_join(wanted, then, state, present) => None,
         None => {
             let master = then.clone();
+            let is_missing = present.link(then).is_none()
+                && !state.link(then).is_some_and(Link::is_open_vswitch);
             let cause = if is_taken_back(wanted, now, state, present) {
                 PlanCause::NotTakenBack { master }
+            } else if is_missing {
+                PlanCause::MasterMissing { master }
             } else {
                 PlanCause::MasterLost { master }
             };

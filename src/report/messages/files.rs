@@ -59,6 +59,14 @@ sentences! {
         DefaultRoute(family) => "has lost its {family} default route",
         GatewayRoutes(family) => "has lost all its {family} routes with a gateway",
         Uplink => "is there, but its bridge on the host has lost its uplink",
+        Route(to) => "has lost its route to {to}",
+        Rule(priority) => "has no way out: the rule with priority {priority} is gone",
+        Way(to) => "has no way to {to} any more, although the route is there: see `ip rule`",
+        Neighbour(hop) => "has lost the permanent neighbour {hop}, its next hop",
+        HostLinkDown => "on the host, which carries its packets, is down",
+        NoPort => "on the host, which carries its packets, is no port of its bridge any more",
+        HostRoute(to) => "on the host, which carries its packets, has lost the route to {to}",
+        NotInVlan => "on the host, which carries its packets, is not in its VLAN any more",
     }
 }
 
@@ -87,6 +95,9 @@ sentences! {
             more than {most} routes, rules or neighbours",
         NoRecord { evidence } => "has no interface and no checkpoint, and {evidence}: what it lost is unknown. If it needs none, \
             run `netfix snapshot --accept POD`",
+        Incomplete { what } => "{what}, by libcni's cache: it is not saved, and `netfix restore` brings back what is missing. If the \
+            present state is right, run `netfix snapshot --accept POD`",
+        CutOffAccepted { why } => "{why}: accepted, the present state is recorded",
         GivenUp { what, generation: None } => "{what}: given up, the present state is recorded",
         GivenUp { what, generation: Some(number) } => "{what}: given up, the present state is recorded. `netfix restore \
             --generation {number}` brings it back",

@@ -31,6 +31,7 @@ sentences! {
             and add it",
         LowerLost { parent: None } => "has lost its lower device, and netfix cannot attach it again. Delete and add it",
         NotTakenBack { master } => "is not a port of {master} yet: ovs-vswitchd takes it back, netfix does not",
+        MasterMissing { master } => "was a port of {master}, which is missing. Create it again, then run `netfix restore`",
         MasterLost { master } => "was a port of {master}, and netfix cannot attach it again",
         QdiscLost { now, then } => "has qdisc {now} now; netfix cannot restore its qdisc {then}",
         TrafficLost { what } => "has lost {what}, and netfix cannot restore it. Configure it again with tc(8)",
@@ -213,6 +214,7 @@ sentences! {
             link cannot go up: {error}",
         MacTaken { owner: None, error } => "another link has the same MAC on the same parent, so this link cannot go up: \
             {error}",
+        StillLost { what } => "{what}: netfix could not restore that, and the pod cannot reach other machines",
         UplinkLost => "is there, but its bridge on the host has not got its uplink back: the pod cannot reach other machines",
         ParentGone { error } => "the parent is missing: {error}",
         PlaceTaken { error } => "another link is in its place: {error}",

@@ -3,6 +3,7 @@
 use super::{and, described, few, numbers};
 use crate::model::problem::{ForeignCause, InventoryCause, MatchingCause, NoNetns, PartialCause};
 use crate::model::text::{count, escape};
+use crate::model::{CutOffCause, LinkFault};
 
 sentences! {
     InventoryCause {
@@ -62,6 +63,24 @@ fn or_unknown(text: Option<&str>) -> String {
 }
 
 sentences! {
+    LinkFault {
+        Missing => "is missing",
+        Down => "is down",
+        NoCarrier => "has no carrier",
+    }
+}
+
+sentences! {
+    CutOffCause {
+        Link(fault) => "{fault}",
+        Below { link, fault } => "the host's {link} below it {fault}",
+        Loose(end) => "its other end {end} is no port of a bridge, and the host has no route to it",
+        NoAddress => "has no address",
+        NoRoute => "has no route to another machine",
+    }
+}
+
+sentences! {
     MatchingCause {
         OtherMachine => "the checkpoint was written on another machine and is not used. Run `netfix snapshot` here",
         OtherBoot => "the checkpoint was written before this machine's last boot and is not used: its namespace is gone",
@@ -76,6 +95,8 @@ sentences! {
             process, mount or runtime proves that it is the same one: the checkpoint is not used",
         BareWithoutCheckpoint => "has no network, and no checkpoint to restore it from",
         WithoutCheckpoint => "has no checkpoint: skipped",
+        CutOff { why } => "{why}: the pod is cut off, and no good checkpoint has what it lacks. Recreate the pod, or if this is right, \
+            run `netfix snapshot --accept POD`",
         NoCheckpoints => "no pod with a checkpoint matches (`netfix list`). If the network works, run `netfix snapshot`",
         FromGeneration { generation } => "is missing or cannot be read: netfix uses that of generation {generation}",
         NodeOfOtherMachine => "was written on another machine and is not used. Each machine needs a state directory of its \

@@ -21,12 +21,13 @@ use crate::report::text::{
 /// So many pods that are left out are named.
 const NAMED: usize = 3;
 /// Every state that a running pod can have.
-const STATES: [State; 8] = [
+const STATES: [State; 9] = [
     State::InSync,
     State::Stale,
     State::Drifted,
     State::Degraded,
     State::New,
+    State::CutOff,
     State::NoCheckpoint,
     State::Empty,
     State::Failed,

@@ -57,7 +57,7 @@ macro_rules! states {
 
 states! {
     SnapshotState { Saved Unchanged Degraded Empty NoCheckpoint Failed }
-    RestoreState { InSync Restored Partial Failed NoCheckpoint Unknown }
-    Reachability { NoGateway NeverAnswered Reachable Unknown Unreachable NoCheckpoint Failed }
-    CheckState { InSync Stale Drifted Degraded New NoCheckpoint Failed }
+    RestoreState { InSync Restored Partial Failed CutOff NoCheckpoint Unknown }
+    Reachability { NoGateway NeverAnswered Reachable Unknown CutOff Unreachable NoCheckpoint Failed }
+    CheckState { InSync Stale Drifted Degraded New CutOff NoCheckpoint Failed }
 }

@@ -37,6 +37,7 @@ pub(crate) fn drift(seen: Situation, notes: Vec<Problem>, exit_code: bool) -> Do
     let lost = lost.map(|(pod, lost)| match lost {
         Unrestorable::Unusable => PodView::new(pod, State::Failed),
         Unrestorable::NoCheckpoint => PodView::new(pod, State::NoCheckpoint),
+        Unrestorable::CutOff => PodView::new(pod, State::CutOff),
     });
     let mut pods: Vec<PodView> = lost.collect();
     for (matched, compared) in surveyed.matched.iter().zip(comparison.pods) {
@@ -68,6 +69,9 @@ fn pod(matched: &Matched, compared: Compared) -> (PodView, Vec<Problem>) {
     }
     view.steps = compared.plan.lines();
     let mut problems = compared.plan.problems;
+    if let PodVerdict::CutOff { what, .. } = compared.verdict {
+        problems.push(what.problem());
+    }
     problems.extend(compared.unsupported.into_iter().map(Problem::demoted));
     (view, problems)
 }
@@ -168,12 +172,11 @@ fn words(document: &Document) -> LastLine {
         .filter(|steps| *steps > 0)
         .collect();
     let steps: usize = pods.iter().sum();
-    let unknown = others([(
-        count_in(document, |state| {
-            !state.is_good() && !matches!(state, State::Drifted | State::Degraded)
-        }),
-        "not compared",
-    )]);
+    let cut_off = count_in(document, |state| state == State::CutOff);
+    let not_compared = count_in(document, |state| {
+        !state.is_good() && !matches!(state, State::Drifted | State::Degraded)
+    });
+    let unknown = others([(cut_off, "cut off"), (not_compared, "not compared")]);
     let missing = missing_devices(document);
     let renamed = document
         .problems
@@ -193,7 +196,7 @@ fn words(document: &Document) -> LastLine {
                 "nothing to restore; {} of NICs left unchanged{unknown}",
                 count(settings, "setting")
             ),
-            0 => nothing(document, total) + &unknown,
+            0 => nothing(document, total - cut_off) + &unknown,
             DRIFT => format!("nothing to restore; what differs is left unchanged{unknown}"),
             _ => format!("no step would help{unknown}"),
         };

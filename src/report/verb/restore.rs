@@ -67,6 +67,7 @@ fn words(document: &Document) -> LastLine {
     let pod_noun = pod_noun(document.is_selection);
     let restored = count_in(document, |state| state == State::Restored);
     let correct = count_in(document, |state| state == State::InSync);
+    let cut_off = count_in(document, |state| state == State::CutOff);
     let good = count_in(document, State::is_good);
     let nothing = match document.exit {
         0 if host.is_empty() && programs.is_empty() => "; nothing to do",
@@ -90,7 +91,8 @@ fn words(document: &Document) -> LastLine {
     }
     let others = others([
         (correct, "already correct"),
-        (good - restored - correct, "gone"),
+        (cut_off, "cut off"),
+        (good - restored - correct - cut_off, "gone"),
         (total - good, "not restored"),
     ]);
     LastLine::new(

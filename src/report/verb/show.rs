@@ -103,7 +103,9 @@ fn stored(extension: &Extension) -> Facts {
         node,
         identity,
         pod: _,
+        cut_off: _,
         stack,
+        chain: _,
         state,
     } = extension;
     let cookie = or_dash(identity.cookie);

@@ -10,7 +10,7 @@ use crate::report::text::{
 };
 use crate::report::window::hold::{self, HoldView};
 use crate::report::window::view::WindowView;
-use crate::window::network::{FaultyLink, LinkFault, PodNetworks};
+use crate::window::network::{FaultyLink, PodNetworks};
 use crate::window::status::StatusPart;
 
 /// Printed with `--quiet` too; with `--follow`, the window that was closed.
@@ -135,12 +135,13 @@ fn networks(network: &PodNetworks, status: &StatusView) -> String {
         pods,
         complete,
         lost,
+        cut_off,
         unknown,
         links,
         which: _,
     } = network;
     let links = join(bounded(links.iter().map(fault)), ", ");
-    let unknown = others([(*unknown, "unknown")]);
+    let unknown = others([(*cut_off, "cut off"), (*unknown, "unknown")]);
     let number = match pods {
         0 => "no pod is running".to_owned(),
         pods => {
@@ -165,12 +166,7 @@ fn networks(network: &PodNetworks, status: &StatusView) -> String {
 }
 
 fn fault(link: &FaultyLink) -> String {
-    let state = match link.state {
-        LinkFault::Missing => "is missing",
-        LinkFault::Down => "is down",
-        LinkFault::NoCarrier => "has no carrier",
-    };
-    format!("{} {state}", escape(&link.name.to_string()))
+    format!("{} {}", escape(&link.name.to_string()), link.state)
 }
 
 /// How the newest closed window went.

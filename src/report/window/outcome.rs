@@ -152,6 +152,9 @@ impl PodOutcome {
         }
         match (pod.state, pod.shown()) {
             (_, Some(Shown::NotAgain)) => Self::NotBack,
+            _ if pod.became_cut_off() => Self::NotBack,
+            // It was so before the window.
+            (Some(State::CutOff), _) => Self::Unknown,
             (Some(state), _) if !state.is_good() && state != State::Unknown => Self::NotBack,
             (Some(State::Unknown) | None, _) | (_, Some(Shown::Unknown)) => Self::Unknown,
             (Some(_), _) => Self::Back,

@@ -221,6 +221,11 @@ impl<'a> HostJob<'a> {
     fn plan(&mut self) -> (Plan, HostLinks) {
         self.baseline.learn(&self.host.state);
         let (missing, links) = plan_of(self.host, self.baseline);
+        let made = missing.steps.iter().filter_map(|step| match step {
+            Step::AddLink(link) => Some(link.name.clone()),
+            _ => None,
+        });
+        self.baseline.made.extend(made);
         let (recorded, now) = (&self.baseline.state, &self.host.state);
         self.own.find_targets(&missing, recorded, now, &links);
         (missing, links)

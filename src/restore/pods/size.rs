@@ -19,6 +19,7 @@ pub(super) fn size(matched: &Matched) -> usize {
         rules,
         neighbours,
         sockets: _,
+        ways: _,
         unsupported: _,
     } = &*matched.claims();
     let others = addresses.len() + routes.len() + nexthops.len() + rules.len() + neighbours.len();

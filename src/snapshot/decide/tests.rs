@@ -14,6 +14,7 @@ use super::*;
 use crate::model::checkpoint::PastFiles;
 use crate::model::problem::Cause;
 use crate::model::{IfName, NodeState, Problem};
+use crate::plan::cut_off;
 use crate::snapshot::changes::HostChange;
 
 #[derive(Deserialize)]
@@ -75,7 +76,7 @@ impl Stored {
 /// A checkpoint without its details.
 fn written(checkpoint: &Checkpoint) -> Value {
     let own = checkpoint.netfix.as_ref().unwrap();
-    json!({
+    let mut written = json!({
         "main": checkpoint.ifname,
         "schema": own.schema,
         "created": own.created,
@@ -83,7 +84,11 @@ fn written(checkpoint: &Checkpoint) -> Value {
         "links": own.state.links.iter().map(|link| &link.name).collect::<Vec<_>>(),
         "addresses": own.state.addresses.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "routes": own.state.routes.iter().map(ToString::to_string).collect::<Vec<_>>(),
-    })
+    });
+    if own.cut_off {
+        written["cut_off"] = json!(true);
+    }
+    written
 }
 
 /// A problem without its sentence.
@@ -125,6 +130,7 @@ fn pod(decision: &PodDecision) -> Value {
         PodChange::Unchanged => (json!("unchanged"), None),
         PodChange::Lost => (json!("lost"), None),
         PodChange::NoRecord => (json!("no-record"), None),
+        PodChange::Incomplete => (json!("incomplete"), None),
         PodChange::HalfLost => (json!("half-lost"), None),
         PodChange::Empty => (json!("empty"), None),
         PodChange::Unread => (json!("unread"), None),
@@ -230,8 +236,12 @@ fn lost(now: &Observation, stored: &Archive) -> BTreeSet<String> {
         };
         let good = stored.good(node, &pod.identity, &pod.info);
         let is_accepted = stored.empty(&pod.identity).is_some_and(|one| one.accepted);
+        let host = HostSide::new(&now.moment.host);
+        let is_cut_off = cut_off(state, &host).is_some() || pod.lacks.is_some();
         let is_lost = match good {
+            Some(good) if good.own.cut_off && is_cut_off => true,
             Some(good) => snapshot_quality::loss(&good.own.state, state).is_some(),
+            None if is_cut_off => true,
             None => pod.is_bare() && pod.evidence.is_some() && !is_accepted,
         };
         if is_lost {

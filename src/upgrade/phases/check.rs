@@ -154,7 +154,7 @@ impl Bearing {
                 _,
             ) => Self::Final,
             (Code::Degraded, _) => Self::Lost,
-            (Code::SriovOperator | Code::PodBudget, _) => Self::Note,
+            (Code::CutOff | Code::SriovOperator | Code::PodBudget, _) => Self::Note,
             // The snapshot knows which pods without an interface should have one.
             (
                 Code::CheckpointMissing

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::context::Context;
 use crate::inventory::sockets::connections::Translated;
+use crate::model::problem::{Cause, MatchingCause};
 use crate::model::{PodId, Severity};
 use crate::progress::{Listener, Progress};
 use crate::records::prepare::{RecordSource, SurveyRequest};
@@ -59,6 +60,7 @@ impl PodNetwork {
         context: &mut Context,
     ) -> Restored {
         self.course.is_watch = false;
+        self.course.leaves_young = true;
         // Before a packet can be sent, which would make a new connection with another port.
         if let Some(translated) = self.translated.take() {
             let (restored, left) = translated.make_again();
@@ -77,7 +79,8 @@ impl PodNetwork {
         restored
     }
 
-    /// Restores what is lost again in the pods of the window: kubelet may just be creating others.
+    /// Restores what is lost again in the pods of the window: kubelet may just be creating others. Of these it names those that stay cut
+    /// off.
     pub(crate) fn restore_again(
         &mut self,
         wait: Duration,
@@ -87,10 +90,16 @@ impl PodNetwork {
     ) -> Restored {
         ledger.session.log(&Event::LookingAgain);
         self.course.is_watch = true;
+        self.course.leaves_young = false;
         let mut restored = self.restore_once(wait, request, ledger, context);
         let pods = &ledger.session.window().pods;
-        let is_known =
-            |id: &PodId| pods.iter().any(|pod| pod.info.id == *id) || self.left_out.had(id);
+        blame_for_cut_off(&mut restored, ledger);
+        let cut_off = restored.young_cut_off();
+        let is_known = |id: &PodId| {
+            cut_off.contains(id)
+                || pods.iter().any(|pod| pod.info.id == *id)
+                || self.left_out.had(id)
+        };
         restored.pods.retain(|pod| is_known(&pod.pod.info.id));
         restored
             .problems
@@ -164,6 +173,27 @@ impl PodNetwork {
     pub(crate) fn has_losses(&mut self, time: &mut Settle, ledger: &Ledger) -> bool {
         self.losses
             .has_losses(time, &|| ledger.signals.interrupted())
+    }
+}
+
+/// A pod without a record is younger than the snapshot of the window, which is to blame where it is cut off. A guard takes no snapshot.
+fn blame_for_cut_off(restored: &mut Restored, ledger: &Ledger) {
+    let young = restored.young_cut_off();
+    if ledger.session.window().is_unplanned() {
+        restored
+            .pods
+            .retain(|one| !young.contains(&one.pod.info.id));
+        return;
+    }
+    for problem in &mut restored.problems {
+        let is_of_young = problem.pod.as_ref().is_some_and(|id| young.contains(id));
+        let is_it = matches!(
+            &*problem.cause,
+            Cause::Matching(MatchingCause::CutOff { .. })
+        );
+        if is_of_young && is_it {
+            problem.severity = Severity::Error;
+        }
     }
 }
 

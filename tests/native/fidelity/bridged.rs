@@ -231,6 +231,32 @@ fn a_pod_whose_bridge_does_not_get_its_uplink_back_is_not_called_restored() {
     assert_eq!(run.pod(&pod)["state"], "failed", "{}", run.transcript());
 }
 
+/// Whatever a person or a program did to it on the host: the pod has all of its own.
+#[test]
+fn the_end_of_a_pair_that_carries_no_packets_is_a_loss_through_snapshots_until_it_is_restored() {
+    let node = Node::new();
+    let pod = behind(&node, "web");
+    node.snapshot();
+    for change in [
+        "link set toweb down",
+        "link set toweb nomaster",
+        "link set br0 down",
+    ] {
+        node.ns.ip(change);
+        node.netfix("snapshot").exits(1);
+        let run = node.netfix("check").exits(2);
+        run.names("degraded", pod.name(), &["on the host"]);
+        node.netfix("diff").exits(3).stdout_has(&["host"]);
+        node.restore();
+        let link = node.ns.ip("-o link show dev toweb");
+        assert!(
+            link.contains("master br0") && link.contains(",UP"),
+            "{change}: {link}"
+        );
+        node.netfix("check").exits(0);
+    }
+}
+
 #[test]
 fn a_bridge_of_pods_alone_has_no_uplink_to_lose() {
     let node = Node::new();

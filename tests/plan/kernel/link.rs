@@ -153,6 +153,7 @@ impl Kernel {
             rules: _, // They find their interface by its name.
             neighbours,
             sockets,
+            ways: _,
             unsupported: _,
         } = &mut self.state;
         links.retain(|link| link.name != *name);

@@ -50,7 +50,7 @@ impl<'a> LinkGraph<'a> {
     }
 
     /// Directly below a link: what carries its packets.
-    fn carriers(&self, link: &Link) -> Vec<&'a IfName> {
+    pub(super) fn carriers(&self, link: &Link) -> Vec<&'a IfName> {
         // A port of a switch that is down carries nothing.
         let is_uplink = |name: &IfName| {
             let port = self.link(name);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::causes;
 use crate::model::pod::empty::Evidence;
-use crate::model::{IfName, LossCause, Mac, PodId};
+use crate::model::{CutOffCause, IfName, LossCause, Mac, PodId};
 
 causes! {
     /// Causes found in the state directory.
@@ -42,6 +42,8 @@ causes! {
         LinkVanished { link: String } => Unreadable,
         TooLong { most: usize, left: usize } => PodBudget,
         NoRecord { evidence: Evidence } => CheckpointMissing,
+        Incomplete { what: LossCause } => Degraded,
+        CutOffAccepted { why: CutOffCause } => CutOff,
         GivenUp { what: LossCause, generation: Option<u64> } => Degraded,
         BareGivenUp => CheckpointMissing,
         NotRunning => NotFound,

@@ -11,7 +11,7 @@ use crate::model::manager::{Manager, SettingOwner};
 use crate::model::net::link::OtherDriver;
 use crate::model::net::link::nic::NicValue;
 use crate::model::net::link::socket::Program;
-use crate::model::{Code, Hardware, IfName, Mac, PodId};
+use crate::model::{Code, Hardware, IfName, LossCause, Mac, PodId};
 
 causes! {
     /// Causes found in what a plan cannot restore.
@@ -24,6 +24,7 @@ causes! {
         LowerMissing { parent: IfName } => ParentMissing,
         LowerLost { parent: Option<IfName> } => Unsupported,
         MasterLost { master: IfName } => Unsupported,
+        MasterMissing { master: IfName } => ParentMissing,
         NotTakenBack { master: IfName } => Unsupported,
         QdiscLost { now: String, then: String } => Unsupported,
         TrafficLost { what: String } => Unsupported,
@@ -147,6 +148,7 @@ causes! {
         MacTaken { owner: Option<(Mac, ClaimHolder)>, error: String } => MacConflict,
         ParentGone { error: String } => ParentMissing,
         UplinkLost => UplinkLost,
+        StillLost { what: LossCause } => Degraded,
         PlaceTaken { error: String } => LinkConflict,
         RoutePlaceTaken { error: String } => Failed,
         StepFailed { error: String } => Failed,

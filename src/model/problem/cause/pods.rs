@@ -1,7 +1,7 @@
 //! Causes found in finding pods, and matching them with what is stored.
 
 use super::causes;
-use crate::model::{IfName, PodId, PodInfo};
+use crate::model::{CutOffCause, IfName, PodId, PodInfo};
 
 causes! {
     /// Causes found in finding namespaces and pods.
@@ -67,6 +67,7 @@ causes! {
         Superseded { by: PodId } => CheckpointStale,
         BareWithoutCheckpoint => CheckpointMissing,
         WithoutCheckpoint => CheckpointMissing,
+        CutOff { why: CutOffCause } => CutOff,
         NoCheckpoints => CheckpointMissing,
         FromGeneration { generation: u64 } => FromGeneration,
         NodeOfOtherMachine => OtherMachine,

@@ -1,0 +1,121 @@
+//! The host's links that carry the packets of a pod, in the order of a packet that leaves it.
+
+use serde::{Deserialize, Serialize};
+
+use super::LinkGraph;
+use crate::model::net::limits;
+use crate::model::net::link::port::PortVlans;
+use crate::model::{Hardware, IfName, Link, LossCause, NetState, Parent, Route};
+
+/// A link of the host that carried a pod's packets: it was up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChainLink {
+    /// Its name.
+    pub name: IfName,
+    /// For a device: permanent MAC, bus address, driver.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hardware: Option<Hardware>,
+    /// For the host's end of a pair: the bridge or switch that it was a port of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub master: Option<IfName>,
+    /// The VLANs that it was in there.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "limits::at_most::<{ limits::VLANS }, _, _>"
+    )]
+    pub vlans: Vec<PortVlans>,
+    /// For the host's end of a pair that is no port: the host's routes to the pod.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub routes: Vec<Route>,
+}
+
+impl ChainLink {
+    /// The link among the host's present ones: a device by its hardware, another one by its name.
+    fn find<'a>(&self, host: &'a NetState) -> Option<&'a Link> {
+        let known = self.hardware.as_ref().filter(|device| device.is_known());
+        let is_it = |now: &&Link| match (known, &now.hardware) {
+            (Some(then), Some(now)) => then.is_same(now),
+            (Some(_), None) => false,
+            (None, _) => now.name == self.name,
+        };
+        host.links.iter().find(is_it)
+    }
+
+    /// Why the link, if it is there, does not carry packets.
+    pub(crate) fn fault(&self, host: &NetState) -> Option<LossCause> {
+        let now = self.find(host)?;
+        let vlans = now.vlans.as_deref().unwrap_or_default();
+        if !now.flags.up {
+            Some(LossCause::HostLinkDown)
+        } else if self.master.is_some() && now.master.is_none() {
+            Some(LossCause::NoPort)
+        } else if !PortVlans::beyond(&self.vlans, vlans).is_empty() && now.vlans.is_some() {
+            Some(LossCause::NotInVlan)
+        } else {
+            let gone = self.routes.iter().find(|one| !host.routes.contains(one));
+            gone.map(|route| LossCause::HostRoute(route.destination()))
+        }
+    }
+
+    /// The host's end of a pair as it is to be, where it is there and does not carry packets, with the routes to it.
+    pub(crate) fn mended(&self, host: &NetState) -> Option<(Link, &[Route])> {
+        self.fault(host)?;
+        let now = self.find(host).filter(|now| now.is_pair())?;
+        let mut wanted = now.clone();
+        wanted.flags.up = true;
+        wanted.master.clone_from(&self.master);
+        if !self.vlans.is_empty() {
+            wanted.vlans = Some(self.vlans.clone());
+        }
+        Some((wanted, &self.routes))
+    }
+}
+
+impl LinkGraph<'_> {
+    /// The links of the `host` that are up and each of which alone carries packets of a pod with these links: the other ends of pairs, with
+    /// the bridges that these are ports of, and the parents down to the device, or to a bond or bridge with several ports.
+    pub(crate) fn chain(&self, pod: &[Link], host: &NetState) -> Vec<ChainLink> {
+        let mut chain: Vec<ChainLink> = Vec::new();
+        let up = pod.iter().filter(|link| link.flags.up);
+        for end in up.flat_map(|link| [(&link.parent, false), (&link.peer, true)]) {
+            let (mut next, mut is_peer) = match end {
+                (Some(Parent::Host(name)), is_peer) => (Some(name), is_peer),
+                _ => (None, false),
+            };
+            while let Some(link) = next.and_then(|name| self.link(name)) {
+                if !link.flags.up || chain.iter().any(|one| one.name == link.name) {
+                    break;
+                }
+                chain.push(ChainLink::new(link, is_peer.then_some(host)));
+                next = match *self.carriers(link) {
+                    _ if std::mem::take(&mut is_peer) => link.master.as_ref(),
+                    [lower] => Some(lower),
+                    _ => None,
+                };
+            }
+        }
+        chain
+    }
+}
+
+impl ChainLink {
+    /// `host` has the routes, where the link is the other end of a pod's.
+    fn new(link: &Link, host: Option<&NetState>) -> Self {
+        let master = link.master.as_ref().filter(|_| host.is_some());
+        let vlans = link.vlans.clone().filter(|_| master.is_some());
+        let routes = host.filter(|_| master.is_none());
+        let routes = routes.iter().flat_map(|host| &host.routes);
+        let routes = routes.filter(|route| {
+            let is_to_pod = !route.destination().addr().is_multicast();
+            is_to_pod && route.is_owned() && route.devs() == [&link.name]
+        });
+        Self {
+            name: link.name.clone(),
+            hardware: link.hardware.clone(),
+            master: master.cloned(),
+            vlans: vlans.unwrap_or_default(),
+            routes: routes.cloned().collect(),
+        }
+    }
+}

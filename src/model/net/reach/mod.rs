@@ -1,0 +1,16 @@
+//! The packets of which a snapshot records where the kernel sends them: they show what a namespace reaches.
+
+pub(crate) mod destinations;
+mod packets;
+
+pub(crate) use self::packets::packets;
+use crate::model::NetState;
+
+impl NetState {
+    /// With the ways of its own packets alone, and not of those that another state has.
+    pub(crate) fn with_own_ways(mut self) -> Self {
+        let packets = packets(&self);
+        self.ways.retain(|way| packets.contains(&way.packet));
+        self
+    }
+}

@@ -1,0 +1,132 @@
+//! The packets of which the ways are recorded. Pure.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use super::destinations::Destinations;
+use crate::model::net::address::{DADFAILED, TENTATIVE};
+use crate::model::net::route::{KIND_UNICAST, TABLE_MAIN};
+use crate::model::net::way::Packet;
+use crate::model::{Address, IfName, Link, NetState, Parent, Route};
+
+/// How many packets of a namespace are looked up: a pod may have any number of routes and addresses.
+const MOST: usize = 64;
+/// How many destinations of a family, and how many senders.
+const MOST_OF_A_KIND: usize = 16;
+
+/// The packets whose ways show what a namespace reaches: to each gateway, to an address in the destination of each route and in each
+/// subnet, the widest first, and to its own addresses; from each of its addresses and with each mark that a rule names, and from senders
+/// that are bound to a VRF.
+pub(crate) fn packets(state: &NetState) -> Vec<Packet> {
+    let destinations = Destinations::of([state].into_iter());
+    let mut all = Vec::new();
+    for is_ipv4 in [true, false] {
+        let senders = senders(state, is_ipv4);
+        for (to, bound) in targets(state, &destinations, is_ipv4) {
+            all.extend(senders.iter().map(|sender| Packet {
+                to,
+                bound: bound.clone().or_else(|| sender.bound.clone()),
+                ..sender.clone()
+            }));
+        }
+        all.extend(own(state, is_ipv4));
+    }
+    let mut seen = BTreeSet::new();
+    all.retain(|one| seen.insert((one.to, one.from, one.mark, one.bound.clone())));
+    all.truncate(MOST);
+    all
+}
+
+/// How packets of a family are sent; their destination is not set.
+fn senders(state: &NetState, is_ipv4: bool) -> Vec<Packet> {
+    let plain = Packet {
+        to: [0, 0, 0, 0].into(),
+        from: None,
+        mark: None,
+        bound: None,
+    };
+    let rules = || state.rules.iter().filter(|rule| rule.ipv6 != is_ipv4);
+    let by_source = rules().any(|rule| rule.from.is_some() || rule.invert);
+    let sources = usable(state, is_ipv4).take(if by_source { MOST_OF_A_KIND } else { 0 });
+    let sources = sources.map(|one| Packet {
+        from: Some(one.local),
+        ..plain.clone()
+    });
+    let marks: BTreeSet<u32> = rules().filter_map(|rule| rule.fwmark).collect();
+    let marks = marks.into_iter().take(MOST_OF_A_KIND).map(|mark| Packet {
+        mark: Some(mark),
+        ..plain.clone()
+    });
+    let vrfs = state.links.iter().filter(|link| link.is_vrf());
+    let bound = vrfs.take(MOST_OF_A_KIND).map(|link| Packet {
+        bound: Some(link.name.clone()),
+        ..plain.clone()
+    });
+    let others = sources.chain(marks).chain(bound);
+    [plain.clone()].into_iter().chain(others).collect()
+}
+
+/// The destinations of a family, each with the link that a link-local one is on.
+fn targets(
+    state: &NetState,
+    destinations: &Destinations,
+    is_ipv4: bool,
+) -> Vec<(IpAddr, Option<IfName>)> {
+    let ends = state.links.iter();
+    let ends = ends.filter(|link| link.is_pair() && link.peer == Some(Parent::Elsewhere));
+    let ends: BTreeSet<&IfName> = ends.map(|link| &link.name).collect();
+    let routes = state.routes.iter();
+    let mut routes: Vec<&Route> = routes
+        .filter(|route| route.destination().addr().is_ipv4() == is_ipv4)
+        .filter(|route| route.nature().0 == KIND_UNICAST)
+        .collect();
+    // The host's ends of pairs come and go with the pods.
+    let is_of_pod = |route: &Route| route.devs().iter().any(|dev| ends.contains(*dev));
+    routes.sort_by_key(|route| (is_of_pod(route), route.destination().prefix_len()));
+    routes.truncate(MOST_OF_A_KIND);
+    let gateways = routes.iter().flat_map(|route| route.gateways());
+    let gateways = gateways.filter(|(ip, _)| ip.is_ipv4() == is_ipv4);
+    let gateways = gateways.map(|(ip, dev)| (ip, is_link_local(ip).then(|| dev.clone())));
+    let unspecified = [0, 0, 0, 0].into();
+    let behind = routes.iter().filter_map(|route| {
+        let gateway = route.gateways().first().map_or(unspecified, |(ip, _)| *ip);
+        let (net, (_, table, _)) = (route.destination(), route.nature());
+        Some((destinations.address(net, table, gateway)?, None))
+    });
+    let subnets = usable(state, is_ipv4).take(MOST_OF_A_KIND);
+    let subnets = subnets.filter_map(|one| {
+        let net = one
+            .subnet()
+            .filter(|net| net.prefix_len() < net.max_prefix_len())?;
+        Some((destinations.address(net, TABLE_MAIN, one.local)?, None))
+    });
+    let mut all: Vec<_> = behind.chain(subnets).chain(gateways).collect();
+    all.retain(|(ip, dev)| !is_link_local(*ip) || dev.is_some());
+    all
+}
+
+/// To the addresses of the namespace itself.
+fn own(state: &NetState, is_ipv4: bool) -> impl Iterator<Item = Packet> {
+    let own = usable(state, is_ipv4).take(MOST_OF_A_KIND);
+    own.map(|one| Packet {
+        to: one.local,
+        from: None,
+        mark: None,
+        bound: None,
+    })
+}
+
+/// The addresses of a family that packets can have as their source, on links that are up.
+fn usable(state: &NetState, is_ipv4: bool) -> impl Iterator<Item = &Address> {
+    let up = state.links.iter().filter(|link: &&Link| link.flags.up);
+    let up: BTreeSet<&IfName> = up.map(|link| &link.name).collect();
+    state.addresses.iter().filter(move |one| {
+        let is_usable = is_ipv4 || one.flags & (TENTATIVE | DADFAILED) == 0;
+        let is_own = one.local.is_ipv4() == is_ipv4 && !one.local.is_multicast();
+        is_own && is_usable && up.contains(&one.dev) && !is_link_local(one.local)
+    })
+}
+
+fn is_link_local(ip: IpAddr) -> bool {
+    matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local())
+}

@@ -1,0 +1,225 @@
+//! What a namespace reaches less than by its good record: the ways of its packets by the kernel's lookups, then and now.
+//!
+//! Another way is no loss where it was there before beside the lost one, is new, or leads to the same segment; nor is one that a daemon
+//! or a router withdrew, or one of an address that is gone.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use crate::model::net::address::{DADFAILED, TENTATIVE};
+use crate::model::net::route::KIND_UNICAST;
+use crate::model::net::way::{Packet, PacketWay, WayExit};
+use crate::model::{Address, IfName, Indexed, LossCause, Neighbour, NetState, Parent, Route};
+
+/// The way that is lost: the link that it went out of, and what is missing. The good state comes `whole`, and without what daemons
+/// withdrew; of other links than those that are `counted` no way is missed.
+pub(super) fn less(
+    (whole, good): (&NetState, &NetState),
+    now: &NetState,
+    counted: impl Fn(&IfName) -> bool,
+) -> Option<(IfName, LossCause)> {
+    let compared = WayComparison {
+        whole,
+        good: Indexed::new(good),
+        now: Indexed::new(now),
+    };
+    let mut ways = good.ways.iter();
+    ways.find_map(|then| {
+        let now = now.ways.iter().find(|now| now.packet == then.packet)?;
+        let (dev, what) = compared.lost(then, now)?;
+        counted(dev).then(|| (dev.clone(), what))
+    })
+}
+
+/// Whether the kernel shows that packets get to the same segment on each way that went out of this link: a link that carried a service
+/// address alone has none.
+pub(super) fn keeps_ways_of(good: &NetState, now: &NetState, dev: &IfName) -> bool {
+    let is_of = |way: &&PacketWay| matches!(&way.exit, WayExit::Link { dev: of, .. } if of == dev);
+    let mut ways = good.ways.iter().filter(is_of);
+    let compared = WayComparison {
+        whole: good,
+        good: Indexed::new(good),
+        now: Indexed::new(now),
+    };
+    !(good.ways.is_empty() || now.ways.is_empty())
+        && ways.all(|then| {
+            let now = now.ways.iter().find(|now| now.packet == then.packet);
+            now.is_some_and(|now| compared.is_same_segment(&then.exit, &now.exit))
+        })
+}
+
+struct WayComparison<'a> {
+    /// With what daemons withdrew.
+    whole: &'a NetState,
+    good: Indexed<'a>,
+    now: Indexed<'a>,
+}
+
+impl WayComparison<'_> {
+    /// What is missing on the way of a packet, with the link that it went out of.
+    fn lost<'w>(&self, then: &'w PacketWay, now: &PacketWay) -> Option<(&'w IfName, LossCause)> {
+        let packet = &then.packet;
+        match (&then.exit, &now.exit) {
+            (WayExit::Refused { .. }, _) => None,
+            (WayExit::Link { dev, via, .. }, same) if then.exit.hop() == same.hop() => {
+                let hop = via.unwrap_or(packet.to);
+                let lost = self.lost_neighbour(dev, hop)?;
+                Some((dev, LossCause::Neighbour(lost.dst)))
+            }
+            (before, same) if before == same => None,
+            _ if !self.has_sender(packet) => None,
+            (WayExit::Local { local }, _) => {
+                let is_there = self.has_usable(packet.to);
+                is_there.then_some((local, LossCause::Way(packet.to.into())))
+            }
+            (WayExit::Link { .. }, WayExit::Local { .. }) => None,
+            (WayExit::Link { dev, via, table }, exit) => {
+                let routes = self.owned_routes(packet.to, dev, *via, *table);
+                let is_subnet = via.is_none() && self.has_subnet(dev, packet.to);
+                let is_elsewhere = match exit {
+                    WayExit::Link {
+                        dev: other, via, ..
+                    } => {
+                        self.is_same_segment(&then.exit, exit)
+                            || self.is_beside(&routes, other, *via)
+                            || self.is_new(packet.to, &routes, other, *via)
+                    }
+                    _ => false,
+                };
+                let is_missed = (is_subnet || !routes.is_empty()) && !is_elsewhere;
+                is_missed.then(|| (dev, self.cause(packet, &routes)))
+            }
+        }
+    }
+
+    /// The rule or route that is missing, or else the way.
+    fn cause(&self, packet: &Packet, routes: &[&Route]) -> LossCause {
+        let (good, now) = (self.good.state, self.now.state);
+        let gone = routes.iter().find(|route| !now.routes.contains(route));
+        if let Some(route) = gone {
+            return LossCause::Route(route.destination());
+        }
+        let mut rules = good.rules.iter();
+        let is_of_family = |ipv6: bool| ipv6 == packet.to.is_ipv6();
+        let rule = rules.find(|rule| is_of_family(rule.ipv6) && !now.rules.contains(rule));
+        let to = routes.first().map(|route| route.destination());
+        let way = LossCause::Way(to.unwrap_or(packet.to.into()));
+        rule.map_or(way, |rule| LossCause::Rule(rule.priority))
+    }
+
+    /// Whether the sender of a packet is still there.
+    fn has_sender(&self, packet: &Packet) -> bool {
+        packet.from.is_none_or(|from| self.has_usable(from))
+    }
+
+    /// Whether the namespace has the address, and duplicate address detection has ended: the kernel has no route to it before.
+    fn has_usable(&self, address: IpAddr) -> bool {
+        let mut addresses = self.now.state.addresses.iter();
+        addresses.any(|one| one.local == address && one.flags & (TENTATIVE | DADFAILED) == 0)
+    }
+
+    /// The recorded routes that this way may have taken, of the narrowest; none where a daemon or router has withdrawn those.
+    fn owned_routes(
+        &self,
+        to: IpAddr,
+        dev: &IfName,
+        via: Option<IpAddr>,
+        table: Option<u32>,
+    ) -> Vec<&Route> {
+        let routes = self.whole.routes.iter();
+        let is_in = |route: &Route| table.is_none_or(|table| route.nature().1 == table);
+        let may_lead = |route: &Route| is_in(route) && leads(route, to, dev, via);
+        let routes = || routes.clone().filter(|route| may_lead(route));
+        let width = |route: &&Route| route.destination().prefix_len();
+        let narrowest = routes().map(|route| width(&route)).max();
+        let is_there = |route: &&Route| self.good.state.routes.contains(route);
+        routes()
+            .filter(|route| Some(width(route)) == narrowest)
+            .filter(|route| route.is_owned() && is_there(route))
+            .collect()
+    }
+
+    fn has_subnet(&self, dev: &IfName, to: IpAddr) -> bool {
+        let mut addresses = self.good.addresses_of(dev).iter();
+        addresses.any(|one| one.is_owned() && is_in_subnet(one, to))
+    }
+
+    /// Whether a route was beside these before, in the same place but for the metric, that leads this way.
+    fn is_beside(&self, routes: &[&Route], dev: &IfName, via: Option<IpAddr>) -> bool {
+        let place = |route: &Route| (route.destination(), route.nature().1);
+        self.good.state.routes.iter().any(|other| {
+            let mut same = routes.iter().filter(|route| place(route) == place(other));
+            same.next().is_some() && has_hop(other, dev, via)
+        })
+    }
+
+    /// Whether a subnet that leads this way is new, or a route that is as narrow as one of the lost: a wider one is what packets fall
+    /// back to.
+    fn is_new(&self, to: IpAddr, lost: &[&Route], dev: &IfName, via: Option<IpAddr>) -> bool {
+        let (good, now) = (self.good.state, self.now.state);
+        let width = |route: &Route| route.destination().prefix_len();
+        let least = lost.iter().map(|route| width(route)).min();
+        let mut routes = now.routes.iter();
+        let is_route = routes.any(|route| {
+            leads(route, to, dev, via)
+                && Some(width(route)) >= least
+                && !good.routes.contains(route)
+        });
+        let then: Vec<Option<IpNet>> = good.addresses.iter().map(Address::subnet).collect();
+        let mut addresses = self.now.addresses_of(dev).iter();
+        is_route
+            || via.is_none()
+                && addresses.any(|one| is_in_subnet(one, to) && !then.contains(&one.subnet()))
+    }
+
+    /// Whether both ways lead to the same next hop of the same segment, out of links on the same link; a router of the segment leads
+    /// to its other machines too.
+    fn is_same_segment(&self, then: &WayExit, now: &WayExit) -> bool {
+        let both = then.hop().zip(now.hop());
+        both.is_some_and(|((dev, via), (other, to))| {
+            (via == to || via.is_none()) && segment(&self.good, dev) == segment(&self.now, other)
+        })
+    }
+
+    /// A permanent entry that the next hop had and has no more, on a link where the kernel resolves none.
+    fn lost_neighbour(&self, dev: &IfName, hop: IpAddr) -> Option<&Neighbour> {
+        let of_hop = |one: &&Neighbour| one.dev == *dev && one.dst == hop && !one.proxy;
+        let then = self.good.state.neighbours.iter().find(of_hop)?;
+        let is_there = self.now.state.neighbours.iter().any(|one| of_hop(&one));
+        let has_arp = self.now.link(dev).is_none_or(|link| !link.flags.noarp);
+        (!is_there && !has_arp && !then.is_of_daemon()).then_some(then)
+    }
+}
+
+/// The link at the bottom of macvlans and the like, in which namespace it ever is: what is on one segment has the same.
+fn segment<'a>(state: &'a Indexed<'_>, dev: &'a IfName) -> (bool, &'a IfName) {
+    const SHARING: [&str; 4] = ["macvlan", "macvtap", "ipvlan", "ipvtap"];
+    let mut name = dev;
+    // The kernel allows eight levels.
+    for _ in 0..8 {
+        let link = state.link(name);
+        let link = link.filter(|link| SHARING.contains(&link.kind.name()));
+        match link.and_then(|link| link.parent.as_ref()) {
+            Some(Parent::Own(lower)) => name = lower,
+            Some(Parent::Host(lower)) => return (true, lower),
+            Some(Parent::Elsewhere) | None => break,
+        }
+    }
+    (false, name)
+}
+
+/// Whether packets to `to` may take this route, this way.
+fn leads(route: &Route, to: IpAddr, dev: &IfName, via: Option<IpAddr>) -> bool {
+    let (_, source, _, tos, _) = route.place();
+    let takes_any = source.is_none() && tos == 0 && route.nature().0 == KIND_UNICAST;
+    takes_any && route.destination().contains(&to) && has_hop(route, dev, via)
+}
+
+fn has_hop(route: &Route, dev: &IfName, via: Option<IpAddr>) -> bool {
+    route.hops().contains(&(via, Some(dev)))
+}
+
+fn is_in_subnet(address: &Address, to: IpAddr) -> bool {
+    address.subnet().is_some_and(|net| net.contains(&to))
+}
