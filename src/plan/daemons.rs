@@ -132,7 +132,11 @@ fn kept(
     let there: HashSet<_> = there.collect();
     kept.neighbours
         .retain(|one| !one.is_of_daemon() || there.contains(&(one.dst, &name_now(&one.dev))));
-    let mut needed: HashSet<u32> = kept.routes.iter().filter_map(Route::nexthop).collect();
+    let mut needed: HashSet<u32> = kept
+        .routes
+        .iter()
+        .filter_map(|route| route.nexthop)
+        .collect();
     needed.extend(now.nexthops.iter().map(|one| one.id));
     let groups = kept.nexthops.iter();
     let groups = groups.filter(|one| needed.contains(&one.id) || !one.is_of_daemon());

@@ -206,7 +206,7 @@ impl NetState {
                 .routes
                 .iter()
                 .chain(&self.advertised)
-                .any(|route| route.expires().is_some())
+                .any(|route| route.expires.is_some())
     }
 
     /// The addresses of one link, in the kernel's order.
