@@ -7,58 +7,46 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
+use super::loss::Since;
 use crate::model::net::address::{DADFAILED, TENTATIVE};
 use crate::model::net::route::KIND_UNICAST;
 use crate::model::net::way::{Packet, PacketWay, WayExit};
-use crate::model::{Address, IfName, Indexed, LossCause, Neighbour, NetState, Parent, Route};
+use crate::model::{Address, IfName, Indexed, LossCause, Neighbour, Parent, Route};
 
-/// The way that is lost: the link that it went out of, and what is missing. The good state comes `whole`, and without what daemons
-/// withdrew; of other links than those that are `counted` no way is missed.
-pub(super) fn less(
-    (whole, good): (&NetState, &NetState),
-    now: &NetState,
-    counted: impl Fn(&IfName) -> bool,
-) -> Option<(IfName, LossCause)> {
-    let compared = WayComparison {
-        whole,
-        good: Indexed::new(good),
-        now: Indexed::new(now),
-    };
-    let mut ways = good.ways.iter();
-    ways.find_map(|then| {
-        let now = now.ways.iter().find(|now| now.packet == then.packet)?;
-        let (dev, what) = compared.lost(then, now)?;
-        counted(dev).then(|| (dev.clone(), what))
-    })
-}
-
-/// Whether the kernel shows that packets get to the same segment on each way that went out of this link: a link that carried a service
-/// address alone has none.
-pub(super) fn keeps_ways_of(good: &NetState, now: &NetState, dev: &IfName) -> bool {
-    let is_of = |way: &&PacketWay| matches!(&way.exit, WayExit::Link { dev: of, .. } if of == dev);
-    let mut ways = good.ways.iter().filter(is_of);
-    let compared = WayComparison {
-        whole: good,
-        good: Indexed::new(good),
-        now: Indexed::new(now),
-    };
-    !(good.ways.is_empty() || now.ways.is_empty())
-        && ways.all(|then| {
-            let now = now.ways.iter().find(|now| now.packet == then.packet);
-            now.is_some_and(|now| compared.is_same_segment(&then.exit, &now.exit))
+impl Since<'_> {
+    /// The way that is lost: the link that it went out of, and what is missing. Of other links than those that are `counted` no way is
+    /// missed.
+    pub(super) fn lost_way(
+        &self,
+        counted: impl Fn(&IfName) -> bool,
+    ) -> Option<(IfName, LossCause)> {
+        let mut ways = self.good.state.ways.iter();
+        ways.find_map(|then| {
+            let (dev, what) = self.lacks(then, self.now_of(then)?)?;
+            counted(dev).then(|| (dev.clone(), what))
         })
-}
+    }
 
-struct WayComparison<'a> {
-    /// With what daemons withdrew.
-    whole: &'a NetState,
-    good: Indexed<'a>,
-    now: Indexed<'a>,
-}
+    /// Whether the kernel shows that packets get to the same segment on each way that went out of this link: a link that carried a
+    /// service address alone has none.
+    pub(super) fn keeps_ways_of(&self, dev: &IfName) -> bool {
+        let (then, now) = (&self.good.state.ways, &self.now.state.ways);
+        let is_of = |way: &&PacketWay| way.exit.hop().is_some_and(|(of, _)| of == dev);
+        let mut ways = then.iter().filter(is_of);
+        let is_same =
+            |then: &PacketWay, now: &PacketWay| self.is_same_segment(&then.exit, &now.exit);
+        !(then.is_empty() || now.is_empty())
+            && ways.all(|then| self.now_of(then).is_some_and(|now| is_same(then, now)))
+    }
 
-impl WayComparison<'_> {
+    /// The present way of the packet.
+    fn now_of(&self, then: &PacketWay) -> Option<&PacketWay> {
+        let mut ways = self.now.state.ways.iter();
+        ways.find(|now| now.packet == then.packet)
+    }
+
     /// What is missing on the way of a packet, with the link that it went out of.
-    fn lost<'w>(&self, then: &'w PacketWay, now: &PacketWay) -> Option<(&'w IfName, LossCause)> {
+    fn lacks<'w>(&self, then: &'w PacketWay, now: &PacketWay) -> Option<(&'w IfName, LossCause)> {
         let packet = &then.packet;
         match (&then.exit, &now.exit) {
             (WayExit::Refused { .. }, _) => None,
