@@ -190,7 +190,7 @@ fn start_some(
     let started = in_places(
         inventory,
         probes,
-        |probe| probe.is_open(),
+        |probe: &GatewayProbe<'_>| probe.is_open(),
         |place, socket, probes| {
             let listener = neighbour_probe::subscribe()?;
             if let Prober::Pod(at) = place {

@@ -59,7 +59,9 @@ pub(super) fn get(
     for (request, answer) in requests.iter().zip(answers) {
         let refused = answer.as_ref().err().copied().map(Error::Kernel);
         sent(netns, request, 0, refused.as_ref().map_or(Ok(()), Err));
-        answer.iter().for_each(|object| received(netns, object));
+        if let Ok(object) = answer {
+            received(netns, object);
+        }
     }
 }
 

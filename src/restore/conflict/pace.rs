@@ -53,10 +53,10 @@ impl Pace {
         let Some(rate) = self.0 else {
             return Ok(send());
         };
-        let mut sent = SENT.lock().unwrap_or_else(PoisonError::into_inner);
-        admit(&mut sent, rate, Instant::now())?;
+        let mut counted = SENT.lock().unwrap_or_else(PoisonError::into_inner);
+        admit(&mut counted, rate, Instant::now())?;
         let result = send();
-        sent.push_back(Instant::now());
+        counted.push_back(Instant::now());
         Ok(result)
     }
 
