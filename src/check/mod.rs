@@ -25,7 +25,7 @@ use crate::records::survey::{Surveyed, survey};
 use crate::refusal::Refusal;
 use crate::rehearsal::{self, Weights};
 use crate::runtime;
-use crate::situation::{Compared, Depth, Situation, host_loss};
+use crate::situation::{Compared, Depth, IndexLook, Situation, host_loss};
 use crate::snapshot::SECOND_LOOK;
 use crate::store::Store;
 
@@ -261,7 +261,10 @@ fn of_sockets(surveyed: &Surveyed, compared: &mut [Compared]) -> Vec<Problem> {
     let all: Vec<_> = of_pods.chain([of_host]).collect();
     let found = sockets::find(&all).into_iter();
     let found = found.flat_map(|one| one.problems);
+    let indexes = IndexLook::with_risk(&host.state, &surveyed.baseline.devices);
     found
+        .chain(indexes.named())
+        .chain(indexes.dead(recorded))
         .chain(nics::at_risk(&host.state))
         .chain(functions::operator(&host.state))
         .collect()

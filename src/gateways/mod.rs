@@ -34,6 +34,7 @@ use crate::model::{AnswerRecord, NodeIdentity, NodeState, PodSummary, Problem};
 use crate::progress::{Listener, Progress, Stage};
 use crate::records::stored::Stored;
 use crate::refusal::Refusal;
+use crate::situation::IndexLook;
 
 /// What the gateways of all pods and of the host answered.
 #[derive(Debug)]
@@ -97,6 +98,7 @@ pub(crate) fn verify(
     let all_devices = selection.is_everything();
     let of_host = host::questions(&mut inventory.host, node, under_pods, all_devices);
     questions.extend(of_host);
+    problems.extend(IndexLook::after(&inventory.host.state).dead(node));
     remember(&mut questions, &pods, node);
     limits.answer += forwarding::awaited(&inventory.host.state, &mut problems);
     progress.notice(Progress::Phase(Stage::ProbingGateways, questions.len()));

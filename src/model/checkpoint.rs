@@ -257,6 +257,9 @@ pub struct NodeState {
     /// What has answered the pods and the host.
     #[serde(default, skip_serializing_if = "AnswerRecords::is_empty")]
     pub answers: AnswerRecords,
+    /// The links that had these ifindexes before, as far as something of the host still names one of these.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub former_indexes: BTreeMap<u32, IfName>,
 }
 
 /// The part of a large checkpoint that concerns other pods: they need not wait until the whole file is read.

@@ -1,6 +1,6 @@
 //! Takes down what runs now and what is stored: everything that a snapshot's decisions depend on.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::facts::{Archive, Moment, Observation, PodObservation, Reading};
@@ -26,6 +26,7 @@ use crate::records::contest::CNI_CACHE;
 use crate::records::evidence::Witnesses;
 use crate::records::stored::load_node;
 use crate::runtime::RuntimeAnswer;
+use crate::situation::IndexLook;
 use crate::store::Store;
 
 /// Takes down what was seen of the host and the selected pods, and what has answered them; returns these too, without their problems.
@@ -67,7 +68,8 @@ pub(super) fn observe(
     if needs_past(pods, &observed, &host.state, &archive, node) {
         archive.past = store.past();
     }
-    let (host_now, of_sockets) = find_sockets(pods, &mut observed, host, &archive, node);
+    let (host_now, former_indexes, of_sockets) =
+        find_sockets(pods, &mut observed, host, &archive, node);
     problems.extend(of_sockets.into_iter().chain(nics::at_risk(&host_now)));
     let moment = Moment {
         created: at.wall,
@@ -75,6 +77,7 @@ pub(super) fn observe(
         node: node.clone(),
         netns: machine::host(),
         host: host_now,
+        former_indexes,
         links_after,
         devices_inside: devices_inside(&observed).filter(|_| selection.is_everything()),
         everything: selection.is_everything(),
@@ -109,14 +112,14 @@ fn devices_inside(observed: &[ObservedPod]) -> Option<Vec<Hardware>> {
 }
 
 /// What programs have on links that can be lost, and what they lost and still count on: that stays in the record. Returns the host's
-/// state with it.
+/// state with it, and the former ifindexes of links that something still names.
 fn find_sockets(
     pods: &[Pod],
     observed: &mut [ObservedPod],
     host: &Host,
     archive: &Archive,
     node: &NodeIdentity,
-) -> (NetState, Vec<Problem>) {
+) -> (NetState, BTreeMap<u32, IfName>, Vec<Problem>) {
     let mut host_now = host.state.clone();
     let graph = LinkGraph::new(&host.state.links);
     let mut devices = BTreeSet::new();
@@ -136,12 +139,13 @@ fn find_sockets(
     let at_risk = host.state.host_sockets_at_risk(&devices);
     suspects.push(Suspects::of_host(host, at_risk, gone.unwrap_or_default()));
     states.push(&mut host_now);
-    let mut problems = Vec::new();
+    let indexes = IndexLook::with_risk(&host.state, &devices);
+    let mut problems = indexes.named();
     for (state, found) in states.into_iter().zip(sockets::find(&suspects)) {
         problems.extend(found.problems);
         state.keep_sockets(found.lost);
     }
-    (host_now, problems)
+    (host_now, indexes.former(recorded), problems)
 }
 
 /// What several of the pods that could be read and the host have.

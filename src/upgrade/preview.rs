@@ -15,6 +15,7 @@ use crate::model::{
     interfaces, stack,
 };
 use crate::refusal::Refusal;
+use crate::situation::IndexLook;
 use crate::upgrade::baseline;
 use crate::upgrade::device_loss::DeviceLoss;
 use crate::upgrade::phases::rollback::already_rolled_back;
@@ -153,6 +154,7 @@ fn seen(
     suspects.push(Suspects::of_host(host, of_host, Vec::new()));
     let found = sockets::find(&suspects).into_iter();
     problems.extend(found.flat_map(|one| one.problems));
+    problems.extend(IndexLook::with_risk(&host.state, &devices).named());
     // The check has found devices that do not exist.
     let reloaded = at_risk::reloaded(&drivers, &request.devices, &graph).unwrap_or_default();
     let lost = &at_risk::devices(&reloaded, &graph) | &devices;

@@ -157,7 +157,7 @@ pub fn missing_nic<'a>(
 }
 
 /// A link of the host under its present name: a device by its hardware, another one by its name.
-fn present<'a>(link: &Link, now: &'a NetState) -> Option<&'a Link> {
+pub(crate) fn present<'a>(link: &Link, now: &'a NetState) -> Option<&'a Link> {
     let known = link.hardware.as_ref().filter(|device| device.is_known());
     match known {
         Some(device) => now.links.iter().find(|now| {
