@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 pub(crate) use self::facts::{CheckState, CheckedPod, NO_CHECKPOINT, Readiness, lost_words};
 pub(crate) use self::pods::drift;
 use crate::inventory::sockets::connections::Translated;
+use crate::inventory::sockets::named::IndexLook;
 use crate::inventory::sockets::{self, Suspects};
 use crate::inventory::{Inventory, functions, nics, no_match};
 use crate::kernel::events::LATE_LINKWATCH;
@@ -25,7 +26,7 @@ use crate::records::survey::{Surveyed, survey};
 use crate::refusal::Refusal;
 use crate::rehearsal::{self, Weights};
 use crate::runtime;
-use crate::situation::{Compared, Depth, IndexLook, Situation, host_loss};
+use crate::situation::{Compared, Depth, Situation, host_loss};
 use crate::snapshot::SECOND_LOOK;
 use crate::store::Store;
 

@@ -26,6 +26,7 @@ pub(crate) use self::survey::{Unanswered, VerifiedPod};
 use self::targets::{Queries, VerifyTarget};
 use self::trial::ProbeAnswer;
 use crate::inventory::observe::{Host, Pod};
+use crate::inventory::sockets::named::IndexLook;
 use crate::inventory::{Inventory, private};
 use crate::kernel::Error;
 use crate::matching::Selection;
@@ -34,7 +35,6 @@ use crate::model::{AnswerRecord, NodeIdentity, NodeState, PodSummary, Problem};
 use crate::progress::{Listener, Progress, Stage};
 use crate::records::stored::Stored;
 use crate::refusal::Refusal;
-use crate::situation::IndexLook;
 
 /// What the gateways of all pods and of the host answered.
 #[derive(Debug)]

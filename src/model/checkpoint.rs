@@ -271,34 +271,6 @@ pub struct Large {
     pub checkpoint: Checkpoint,
 }
 
-/// What a generation has.
-#[derive(Debug, Default)]
-pub(crate) struct PastFiles {
-    /// The generation's number.
-    pub number: u64,
-    /// The checkpoints that can be read, and that no newer generation has.
-    pub checkpoints: BTreeMap<PodId, Checkpoint>,
-    /// When the host's state was read (RFC 3339, UTC).
-    pub node: Option<String>,
-}
-
-impl PastFiles {
-    /// The newest of these generations, which are newest first, that has the checkpoint of this name that was written then.
-    pub(crate) fn newest_with(past: &[Self], id: &PodId, created: &str) -> Option<u64> {
-        let has_it = |one: &&Self| {
-            let own = one.checkpoints.get(id).and_then(|one| one.netfix.as_ref());
-            own.is_some_and(|own| own.created == created)
-        };
-        past.iter().find(has_it).map(|one| one.number)
-    }
-
-    /// The newest of these generations that has the host's state that was read then.
-    pub(crate) fn newest_with_node(past: &[Self], created: &str) -> Option<u64> {
-        let has_it = |one: &&Self| one.node.as_deref() == Some(created);
-        past.iter().find(has_it).map(|one| one.number)
-    }
-}
-
 impl NodeState {
     /// What earlier snapshots know of a namespace that had no interface.
     pub(crate) fn empty(&self, identity: &NetnsIdentity) -> Option<&EmptyNetns> {
@@ -318,6 +290,7 @@ impl NodeState {
         };
         self.node == other.node
             && self.state.clone().timeless() == other.state.clone().timeless()
+            && self.former_indexes == other.former_indexes
             && has_all(self, other)
             && has_all(other, self)
     }

@@ -2,6 +2,7 @@
 
 use crate::inventory::cannot_observe;
 use crate::inventory::observe::Host;
+use crate::inventory::sockets::named::IndexLook;
 use crate::inventory::sockets::{self, Suspects};
 use crate::inventory::visit::visit_without_socket;
 use crate::kernel::link::sockets as kernel;
@@ -10,7 +11,6 @@ use crate::model::{NetState, Problem};
 use crate::plan::HostLinks;
 use crate::records::stored::load_node;
 use crate::restore::pods::pod::PodJob;
-use crate::situation::IndexLook;
 use crate::store::Store;
 
 /// The problems with what programs lost and still count on. Only the pods are read whose record has something of programs; of those

@@ -3,12 +3,10 @@
 mod compare;
 mod cut_off;
 mod host;
-mod indexes;
 pub(crate) mod inspect;
 
 pub(crate) use compare::{Compared, Comparison, Depth};
 pub(crate) use host::{host_loss, not_selected, plan_of};
-pub(crate) use indexes::IndexLook;
 
 use crate::inventory::cannot_observe;
 use crate::records::prepare::{SurveyRequest, prepare};

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::checkpoint::{Extension, PastFiles};
+use crate::model::checkpoint::Extension;
 use crate::model::pod::by_netns::ByNetns;
 use crate::model::pod::empty::{EmptyNetns, Evidence};
+use crate::model::pod::past::PastFiles;
 use crate::model::{
     Bytes, Checkpoint, Hardware, IfName, Link, Loss, NetState, NetnsIdentity, NodeIdentity,
     NodeState, PodId, PodInfo, Problem, StackLink, Stamp,

@@ -10,6 +10,7 @@ use crate::inventory::observe::{Host, Pod};
 use crate::inventory::pods::{ObservedPod, ways};
 use crate::inventory::private;
 use crate::inventory::procfs::machine;
+use crate::inventory::sockets::named::IndexLook;
 use crate::inventory::sockets::{self, Suspects};
 use crate::inventory::{Inventory, cannot_observe, nics, unread};
 use crate::kernel::{Error, dump};
@@ -26,7 +27,6 @@ use crate::records::contest::CNI_CACHE;
 use crate::records::evidence::Witnesses;
 use crate::records::stored::load_node;
 use crate::runtime::RuntimeAnswer;
-use crate::situation::IndexLook;
 use crate::store::Store;
 
 /// Takes down what was seen of the host and the selected pods, and what has answered them; returns these too, without their problems.
@@ -68,9 +68,8 @@ pub(super) fn observe(
     if needs_past(pods, &observed, &host.state, &archive, node) {
         archive.past = store.past();
     }
-    let (host_now, former_indexes, of_sockets) =
-        find_sockets(pods, &mut observed, host, &archive, node);
-    problems.extend(of_sockets.into_iter().chain(nics::at_risk(&host_now)));
+    let (host_now, former_indexes, found) = find_sockets(pods, &mut observed, host, &archive, node);
+    problems.extend(found);
     let moment = Moment {
         created: at.wall,
         created_boottime: at.boottime,
@@ -141,6 +140,7 @@ fn find_sockets(
     states.push(&mut host_now);
     let indexes = IndexLook::with_risk(&host.state, &devices);
     let mut problems = indexes.named();
+    problems.extend(nics::at_risk(&host.state));
     for (state, found) in states.into_iter().zip(sockets::find(&suspects)) {
         problems.extend(found.problems);
         state.keep_sockets(found.lost);

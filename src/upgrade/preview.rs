@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use crate::context::Context;
 use crate::inventory::pods::observe_at_least_claims;
 use crate::inventory::sockets::connections::Translated;
+use crate::inventory::sockets::named::IndexLook;
 use crate::inventory::sockets::{self, Suspects};
 use crate::inventory::{Inventory, nics};
 use crate::kubelet::unit;
@@ -15,7 +16,6 @@ use crate::model::{
     interfaces, stack,
 };
 use crate::refusal::Refusal;
-use crate::situation::IndexLook;
 use crate::upgrade::baseline;
 use crate::upgrade::device_loss::DeviceLoss;
 use crate::upgrade::phases::rollback::already_rolled_back;

@@ -62,7 +62,7 @@ fn rules_that_name_the_nic_are_told_until_they_are_loaded_again() {
     load_rules(&node);
     let index = node.ns.index_of("eth0");
     let named = format!(
-        "2 nft rules (inet fw in handle 3 and inet fw in handle 5) name its ifindex {index}"
+        "2 nft rules (inet fw in handle 3 and inet fw in handle 4) name its ifindex {index}"
     );
     names(
         &node.netfix_json("snapshot").exits(0),
@@ -133,7 +133,7 @@ fn a_program_whose_socket_is_on_the_former_nic_is_told_until_it_has_bound_again(
 fn a_rule_of_a_tunnel_that_is_away_is_no_finding() {
     let node = Node::new();
     let _pods = node.simple_pods(1);
-    node.ns.ip("link add tun7 type dummy");
+    node.ns.ip("link add tun7 type bridge");
     let mut nft = node.ns.exec("nft");
     let rules =
         "table inet vpn { chain in { type filter hook input priority 0; iif tun7 accept; }; }";

@@ -4,16 +4,61 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{loaders, program};
 use crate::inventory::procfs;
+use crate::kernel::ability::is_kernel;
 use crate::kernel::attached::bound::BoundSocket;
-use crate::kernel::attached::indexes;
+use crate::kernel::attached::indexes as kernel;
 use crate::kernel::foreign::socket_inode;
 use crate::model::net::link::index::{IndexUser, IndexUses};
 use crate::model::net::link::socket::Program;
-use crate::model::{IfName, NetState};
+use crate::model::{IfName, NetState, NodeState, Problem};
+use crate::plan::indexes;
+
+/// What names these links of the host, or an ifindex that no link has.
+pub(crate) struct IndexLook<'a> {
+    host: &'a NetState,
+    at_risk: BTreeSet<IfName>,
+    uses: IndexUses,
+}
+
+impl<'a> IndexLook<'a> {
+    /// For the time after a loss.
+    pub(crate) fn after(host: &'a NetState) -> Self {
+        Self::of(host, BTreeSet::new())
+    }
+
+    /// With what a reload of the host's devices can take; these are those under the pods.
+    pub(crate) fn with_risk(host: &'a NetState, devices: &BTreeSet<IfName>) -> Self {
+        Self::of(host, host.host_links_at_risk(devices))
+    }
+
+    fn of(host: &'a NetState, at_risk: BTreeSet<IfName>) -> Self {
+        Self {
+            uses: read(host, &at_risk),
+            host,
+            at_risk,
+        }
+    }
+
+    /// What a reload leaves without its link, or would.
+    pub(crate) fn named(&self) -> Vec<Problem> {
+        // `IFLA_NEW_IFINDEX`.
+        indexes::named(&self.uses, self.host, &self.at_risk, is_kernel((5, 13)))
+    }
+
+    /// What names a link that was made again.
+    pub(crate) fn dead(&self, recorded: Option<&NodeState>) -> Vec<Problem> {
+        indexes::dead(&self.uses, self.host, recorded)
+    }
+
+    /// What the next record keeps for that.
+    pub(crate) fn former(&self, recorded: Option<&NodeState>) -> BTreeMap<u32, IfName> {
+        indexes::former(&self.uses, self.host, recorded)
+    }
+}
 
 /// What names these links, or an ifindex that no link has. The calling thread is inside the host's namespace.
-pub(crate) fn read(host: &NetState, at_risk: &BTreeSet<IfName>) -> IndexUses {
-    let (mut uses, mut sockets) = indexes::read(&host.links);
+fn read(host: &NetState, at_risk: &BTreeSet<IfName>) -> IndexUses {
+    let (mut uses, mut sockets) = kernel::read(&host.links);
     sockets.retain(|socket| socket.index != 0);
     let links = host.links.iter();
     let links: BTreeMap<_, _> = links.map(|link| (link.index, &link.name)).collect();

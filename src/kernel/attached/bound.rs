@@ -23,7 +23,7 @@ pub(crate) struct BoundSocket {
 }
 
 /// A protocol as it is asked for, with the names in `/proc/net/protocols` of both families.
-struct Protocol {
+struct DiagProtocol {
     number: u8,
     name: &'static str,
     listed: [&'static str; 2],
@@ -34,20 +34,20 @@ struct Protocol {
 /// A connection of TCP ends with its link.
 const LISTEN: u32 = 1 << 10;
 
-const PROTOCOLS: [Protocol; 3] = [
-    Protocol {
+const PROTOCOLS: [DiagProtocol; 3] = [
+    DiagProtocol {
         number: 6,
         name: "tcp",
         listed: ["TCP", "TCPv6"],
         states: LISTEN,
     },
-    Protocol {
+    DiagProtocol {
         number: 17,
         name: "udp",
         listed: ["UDP", "UDPv6"],
         states: u32::MAX,
     },
-    Protocol {
+    DiagProtocol {
         number: 255,
         name: "raw",
         listed: ["RAW", "RAWv6"],
@@ -79,7 +79,7 @@ pub(super) fn read() -> (Vec<BoundSocket>, Vec<String>) {
     (found, unread)
 }
 
-impl Protocol {
+impl DiagProtocol {
     fn sockets(&self, family: u8) -> Result<Vec<BoundSocket>, Errno> {
         let mut request = vec![0; REQUEST];
         (request[0], request[1]) = (family, self.number);

@@ -30,7 +30,7 @@ pub(crate) fn read(links: &[Link]) -> (IndexUses, Vec<BoundSocket>) {
 }
 
 /// A table by its dump.
-struct Table {
+struct IndexTable {
     name: &'static str,
     user: IndexUser,
     /// Whether it can have entries: a query would load the module.
@@ -39,61 +39,61 @@ struct Table {
     /// The request, its header, and where an entry has the ifindex.
     request: u16,
     header: &'static [u8],
-    place: Place,
+    place: IndexPlace,
 }
 
 /// Where an entry has the ifindex.
-enum Place {
+enum IndexPlace {
     /// In its header.
     Header(usize),
     /// In an attribute behind a header of this length; none with the other attribute, which has the namespace of the link.
     Attribute(usize, u16, u16),
 }
 
-const TABLES: [Table; 4] = [
+const TABLES: [IndexTable; 4] = [
     // `XFRM_MSG_GETPOLICY`: `struct xfrm_userpolicy_info` begins with `struct xfrm_selector`.
-    Table {
+    IndexTable {
         name: "xfrm policies",
         user: IndexUser::XfrmSelector,
         is_there: |_| chains::is_loaded("xfrm_user"),
         protocol: NETLINK_XFRM,
         request: 0x15,
         header: &[],
-        place: Place::Header(48),
+        place: IndexPlace::Header(48),
     },
     // `XFRM_MSG_GETSA`: so does `struct xfrm_usersa_info`.
-    Table {
+    IndexTable {
         name: "xfrm states",
         user: IndexUser::XfrmSelector,
         is_there: |_| chains::is_loaded("xfrm_user"),
         protocol: NETLINK_XFRM,
         request: 0x12,
         header: &[],
-        place: Place::Header(48),
+        place: IndexPlace::Header(48),
     },
     // `RTM_GETADDRLABEL`: `struct ifaddrlblmsg`.
-    Table {
+    IndexTable {
         name: "address labels",
         user: IndexUser::AddressLabel,
         is_there: |_| Path::new("/proc/sys/net/ipv6").exists(),
         protocol: NETLINK_ROUTE,
         request: 74,
         header: &[10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
-        place: Place::Header(4),
+        place: IndexPlace::Header(4),
     },
     // `RTM_GETNEIGH` of `AF_BRIDGE`: `NDA_IFINDEX` and `NDA_LINK_NETNSID` behind `struct ndmsg`.
-    Table {
+    IndexTable {
         name: "forwarding entries",
         user: IndexUser::FdbDestination,
         is_there: |links| links.iter().any(|link| link.kind.name() == "vxlan"),
         protocol: NETLINK_ROUTE,
         request: 30,
         header: &[7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
-        place: Place::Attribute(12, 8, 10),
+        place: IndexPlace::Attribute(12, 8, 10),
     },
 ];
 
-impl Table {
+impl IndexTable {
     fn read(&self, uses: &mut IndexUses) -> Result<(), Errno> {
         let socket = PlainSocket::open(self.protocol).map_err(|_| Errno::EPROTONOSUPPORT)?;
         socket.each_of_dump(self.request, self.header, |entry| {
@@ -103,7 +103,7 @@ impl Table {
     }
 }
 
-impl Place {
+impl IndexPlace {
     fn index(&self, entry: &[u8]) -> Option<u32> {
         match *self {
             Self::Header(at) => word(entry, at),
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn an_entry_of_another_namespace_names_no_link_of_this_one() {
-        let place = Place::Attribute(2, 8, 10);
+        let place = IndexPlace::Attribute(2, 8, 10);
         let entry = |numbers: &[u16]| {
             let mut all = Nested::default();
             for number in numbers {

@@ -37,12 +37,12 @@ pub(super) fn read(uses: &mut IndexUses) {
 
 fn read_all(uses: &mut IndexUses) -> Result<(), Errno> {
     let socket = PlainSocket::open(NETLINK_NETFILTER).map_err(|_| Errno::EPROTONOSUPPORT)?;
-    let mut lookups: BTreeMap<SetKey, Vec<(Part, IndexUser)>> = BTreeMap::new();
+    let mut lookups: BTreeMap<SetKey, Vec<(ElementPart, IndexUser)>> = BTreeMap::new();
     socket.each_of_dump(RULES, &[0; HEADER], |message| {
         let Some((family, rule)) = rule(message) else {
             return;
         };
-        let named = Named::by(rule.expressions);
+        let named = RuleReader::by(rule.expressions);
         if named.is_empty() {
             return;
         }
@@ -56,13 +56,13 @@ fn read_all(uses: &mut IndexUses) -> Result<(), Errno> {
         }
     })?;
     for (set, users) in lookups.into_iter().take(MOST) {
-        let parts: BTreeSet<Part> = users.iter().map(|(part, _)| *part).collect();
+        let parts: BTreeSet<ElementPart> = users.iter().map(|(part, _)| *part).collect();
         let mut found = BTreeSet::new();
         socket.each_of_dump(ELEMENTS, &request(&set), |message| {
             let all = message.get(HEADER..).unwrap_or_default();
             let all = attributes(all).filter(|(number, _)| *number == 3);
             for (_, element) in all.flat_map(|(_, list)| attributes(list)) {
-                let of_part = |part: &Part| Some((*part, part.index(element)?));
+                let of_part = |part: &ElementPart| Some((*part, part.index(element)?));
                 found.extend(parts.iter().filter_map(of_part));
             }
         })?;
@@ -87,14 +87,14 @@ fn request((family, table, set): &SetKey) -> Vec<u8> {
 
 /// The part of a set's elements that is an ifindex.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Part {
+enum ElementPart {
     /// At this place of the key, in the order of the network where the set has intervals.
     Key { place: usize, is_swapped: bool },
     /// What a map has for a key.
     Data,
 }
 
-impl Part {
+impl ElementPart {
     /// The ifindex in an element. One that a packet has added expires, and needs no cure.
     fn index(self, element: &[u8]) -> Option<u32> {
         /// `NFTA_SET_ELEM_KEY`, `_DATA`, `_FLAGS` with `NFT_SET_ELEM_INTERVAL_END`, `_EXPIRATION`.
@@ -122,17 +122,17 @@ impl Part {
 }
 
 /// A rule as the kernel reports it.
-struct Rule<'m> {
+struct NftRule<'m> {
     table: &'m [u8],
     chain: &'m [u8],
     handle: u64,
     expressions: &'m [u8],
 }
 
-fn rule(message: &[u8]) -> Option<(u8, Rule<'_>)> {
+fn rule(message: &[u8]) -> Option<(u8, NftRule<'_>)> {
     let all = message.get(HEADER..)?;
     let handle = find(all, 3)?.try_into().ok()?;
-    let rule = Rule {
+    let rule = NftRule {
         table: text(find(all, 1)?),
         chain: text(find(all, 2)?),
         handle: u64::from_be_bytes(handle),
@@ -141,7 +141,7 @@ fn rule(message: &[u8]) -> Option<(u8, Rule<'_>)> {
     Some((*message.first()?, rule))
 }
 
-impl Rule<'_> {
+impl NftRule<'_> {
     fn user(&self, family: u8) -> IndexUser {
         let family = match family {
             1 => "inet",
@@ -177,14 +177,14 @@ const OF_PACKET: Register<'_> = Register::OfPacket { is_swapped: false };
 
 /// What the expressions of a rule name.
 #[derive(Debug, Default)]
-struct Named<'m> {
+struct RuleReader<'m> {
     indexes: BTreeSet<u32>,
-    lookups: Vec<(&'m [u8], Part)>,
+    lookups: Vec<(&'m [u8], ElementPart)>,
     /// By number, in words of 32 bits.
     registers: BTreeMap<u32, Register<'m>>,
 }
 
-impl<'m> Named<'m> {
+impl<'m> RuleReader<'m> {
     fn by(expressions: &'m [u8]) -> Self {
         let mut named = Self::default();
         for (_, expression) in attributes(expressions).filter(|(number, _)| *number == ELEMENT) {
@@ -261,7 +261,8 @@ impl<'m> Named<'m> {
                 (number.checked_sub(from), what)
             {
                 let place = 4 * words as usize;
-                self.lookups.push((set, Part::Key { place, is_swapped }));
+                self.lookups
+                    .push((set, ElementPart::Key { place, is_swapped }));
             }
         }
         if let Some(to) = find(data, 3).and_then(register) {
@@ -273,7 +274,7 @@ impl<'m> Named<'m> {
     fn send(&mut self, from: Option<u32>) {
         match from.and_then(|from| self.registers.get(&from)) {
             Some(Register::Value(index)) => drop(self.indexes.insert(*index)),
-            Some(Register::OfMap(set)) => self.lookups.push((set, Part::Data)),
+            Some(Register::OfMap(set)) => self.lookups.push((set, ElementPart::Data)),
             Some(Register::OfPacket { .. }) | None => {}
         }
         self.registers.clear();

@@ -122,8 +122,8 @@ fn reports_of_the_kernel_are_read_whole_or_not_at_all() {
             .collect()
     };
     let (lookup, comparison) = (bytes(LOOKUP), bytes(COMPARISON));
-    let named = |message| Named::by(rule(message).unwrap().1.expressions);
-    let part = Part::Key {
+    let named = |message| RuleReader::by(rule(message).unwrap().1.expressions);
+    let part = ElementPart::Key {
         place: 4,
         is_swapped: true,
     };
