@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::sync::OnceLock;
 
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::RouteNetlinkMessage;
@@ -53,13 +54,14 @@ pub fn missing_kinds<'a>(kinds: &[&'a str]) -> Result<Vec<&'a str>, Error> {
 }
 
 /// The release of this kernel, such as `6.1.0-56-amd64`.
-pub(crate) fn release() -> String {
-    fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default()
+pub(crate) fn release() -> &'static str {
+    static RELEASE: OnceLock<String> = OnceLock::new();
+    RELEASE.get_or_init(|| fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default())
 }
 
 /// Whether this kernel has at least this version.
 pub(crate) fn is_kernel(version: (u32, u32)) -> bool {
-    is_at_least(&release(), version)
+    is_at_least(release(), version)
 }
 
 fn is_at_least(release: &str, version: (u32, u32)) -> bool {

@@ -51,10 +51,10 @@ fn a_window_ends_with_a_finding_where_it_left_firewall_rules_without_their_nic()
         ]);
     let run = scene.upgrade("", &scene.reload()).exits(5);
     run.stdout_has(&[
+        "error: ifindex-named: eth0: 1 nft rule",
         "Host affected: ",
         "rules or programs of the host name a former ifindex",
-    ])
-    .stderr_has(&["error: ifindex-named: eth0: 1 nft rule"]);
+    ]);
     assert_eq!(codes(&scene.record(), "error"), ["ifindex-named"]);
     // The next window is not to blame.
     let run = scene.upgrade("", &scene.reload()).exits(0);
