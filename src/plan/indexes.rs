@@ -20,7 +20,7 @@ pub fn is_index_restored(link: &Link, kernel_can: bool) -> bool {
 /// What names one of these links, which can be lost. A program that must be restarted is a note, as that of another socket.
 #[must_use]
 pub fn named(
-    uses: &IndexUses,
+    known: &IndexUses,
     host: &NetState,
     at_risk: &BTreeSet<IfName>,
     kernel_can: bool,
@@ -30,7 +30,7 @@ pub fn named(
         .iter()
         .filter(|link| at_risk.contains(&link.name));
     let named = links.filter_map(|link| {
-        let (index, users) = (link.index, uses.users.get(&link.index)?.clone());
+        let (index, users) = (link.index, known.users.get(&link.index)?.clone());
         let is_restored = is_index_restored(link, kernel_can);
         let is_note = is_restored || users.iter().all(IndexUser::is_socket);
         let cause = SocketCause::IndexNamed {
@@ -50,16 +50,16 @@ pub fn named(
 /// What names an ifindex that no link has: an error where its link is there with another one. A link that is away, such as a tunnel,
 /// may be so by intention.
 #[must_use]
-pub fn dead(uses: &IndexUses, host: &NetState, recorded: Option<&NodeState>) -> Vec<Problem> {
-    let unread = uses.unread.iter().cloned();
+pub fn dead(known: &IndexUses, host: &NetState, recorded: Option<&NodeState>) -> Vec<Problem> {
+    let unread = known.unread.iter().cloned();
     let unread = unread.map(|what| SocketCause::IndexUnread { what }.info("host"));
-    let dead = dead_indexes(uses, host).filter_map(|(then, users)| {
+    let dead = dead_indexes(known, host).filter_map(|(then, users)| {
         let Some(former) = recorded.and_then(|recorded| FormerLink::of(then, recorded)) else {
             let users = users.clone();
             return Some(SocketCause::IndexUnknown { users }.info(format!("ifindex {then}")));
         };
         let link = former.present(host)?;
-        let anew = uses.users.get(&link.index).map_or(&[][..], Vec::as_slice);
+        let anew = known.users.get(&link.index).map_or(&[][..], Vec::as_slice);
         let mut users = users.clone();
         users.retain(|user| !is_bound_again(user, anew));
         let cause = SocketCause::IndexDead {
@@ -77,11 +77,11 @@ pub fn dead(uses: &IndexUses, host: &NetState, recorded: Option<&NodeState>) -> 
 /// The ifindexes that no link has, that something names, and of which a record knows the link: the next record keeps them.
 #[must_use]
 pub fn former(
-    uses: &IndexUses,
+    known: &IndexUses,
     host: &NetState,
     recorded: Option<&NodeState>,
 ) -> BTreeMap<u32, IfName> {
-    let known = dead_indexes(uses, host).filter_map(|(index, _)| {
+    let known = dead_indexes(known, host).filter_map(|(index, _)| {
         let former = FormerLink::of(index, recorded?)?;
         let now = former.present(host).map(|link| &link.name);
         Some((index, now.unwrap_or(former.name).clone()))
@@ -90,11 +90,11 @@ pub fn former(
 }
 
 fn dead_indexes<'a>(
-    uses: &'a IndexUses,
+    known: &'a IndexUses,
     host: &'a NetState,
 ) -> impl Iterator<Item = (u32, &'a Vec<IndexUser>)> {
     let is_dead = |index: u32| host.links.iter().all(|link| link.index != index);
-    let users = uses.users.iter();
+    let users = known.users.iter();
     users.filter_map(move |(index, users)| is_dead(*index).then_some((*index, users)))
 }
 

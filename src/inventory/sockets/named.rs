@@ -58,7 +58,7 @@ impl<'a> IndexLook<'a> {
 
 /// What names these links, or an ifindex that no link has. The calling thread is inside the host's namespace.
 fn read(host: &NetState, at_risk: &BTreeSet<IfName>) -> IndexUses {
-    let (mut uses, mut sockets) = kernel::read(&host.links);
+    let (mut known, mut sockets) = kernel::read(&host.links);
     sockets.retain(|socket| socket.index != 0);
     let links = host.links.iter();
     let links: BTreeMap<_, _> = links.map(|link| (link.index, &link.name)).collect();
@@ -74,9 +74,9 @@ fn read(host: &NetState, at_risk: &BTreeSet<IfName>) -> IndexUses {
             name: name(&socket),
             programs: programs.get(&socket.inode).cloned().unwrap_or_default(),
         };
-        uses.add(socket.index, user);
+        known.add(socket.index, user);
     }
-    uses
+    known
 }
 
 fn name(socket: &BoundSocket) -> String {

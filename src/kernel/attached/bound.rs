@@ -87,7 +87,7 @@ impl DiagProtocol {
         let socket = PlainSocket::open(NETLINK_SOCK_DIAG).map_err(|_| Errno::EPROTONOSUPPORT)?;
         let mut found = Vec::new();
         socket.each_of_dump(BY_FAMILY, &request, |message| {
-            found.extend(self.socket(message))
+            found.extend(self.socket(message));
         })?;
         Ok(found)
     }

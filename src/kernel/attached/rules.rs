@@ -25,17 +25,17 @@ const HEADER: usize = 4;
 const MOST: usize = 1024;
 
 /// Adds the rules of the calling thread's namespace.
-pub(super) fn read(uses: &mut IndexUses) {
+pub(super) fn read(known: &mut IndexUses) {
     // The query would load the module.
     if !chains::is_loaded("nf_tables") {
         return;
     }
-    if let Err(errno) = read_all(uses) {
-        uses.unread.push(format!("nft rules: {errno}"));
+    if let Err(errno) = read_all(known) {
+        known.unread.push(format!("nft rules: {errno}"));
     }
 }
 
-fn read_all(uses: &mut IndexUses) -> Result<(), Errno> {
+fn read_all(known: &mut IndexUses) -> Result<(), Errno> {
     let socket = PlainSocket::open(NETLINK_NETFILTER).map_err(|_| Errno::EPROTONOSUPPORT)?;
     let mut lookups: BTreeMap<SetKey, Vec<(ElementPart, IndexUser)>> = BTreeMap::new();
     socket.each_of_dump(RULES, &[0; HEADER], |message| {
@@ -48,7 +48,7 @@ fn read_all(uses: &mut IndexUses) -> Result<(), Errno> {
         }
         let user = rule.user(family);
         for index in named.indexes {
-            uses.add(index, user.clone());
+            known.add(index, user.clone());
         }
         for (set, part) in named.lookups {
             let key = (family, rule.table.to_vec(), set.to_vec());
@@ -68,7 +68,7 @@ fn read_all(uses: &mut IndexUses) -> Result<(), Errno> {
         })?;
         for (part, user) in users {
             let own = found.iter().filter(|(of, _)| *of == part);
-            own.for_each(|(_, index)| uses.add(*index, user.clone()));
+            own.for_each(|(_, index)| known.add(*index, user.clone()));
         }
     }
     Ok(())

@@ -40,8 +40,8 @@ const SETS: &str = "table inet t {
     }
     ";
 
-fn chains(uses: &IndexUses, index: u32) -> Vec<(String, u64)> {
-    let users = uses.users.get(&index).into_iter().flatten();
+fn chains(known: &IndexUses, index: u32) -> Vec<(String, u64)> {
+    let users = known.users.get(&index).into_iter().flatten();
     let users = users.map(|user| match user {
         IndexUser::NftRule { chain, handle, .. } => (chain.to_string(), *handle),
         other => panic!("{other:?}"),
@@ -65,11 +65,11 @@ fn rules_name_links_by_their_ifindex_in_any_expression_and_after_the_links_are_g
             let own = handles.iter().filter(move |(_, of)| *of == Some(link));
             own.map(|(handle, _)| ("c".to_owned(), *handle))
         };
-        let mut uses = IndexUses::default();
-        read(&mut uses);
-        assert_eq!(uses.unread, [""; 0]);
+        let mut known = IndexUses::default();
+        read(&mut known);
+        assert_eq!(known.unread, [""; 0]);
         let in_chain = |index| {
-            let mut rules = chains(&uses, index);
+            let mut rules = chains(&known, index);
             rules.sort();
             rules
         };
@@ -80,9 +80,9 @@ fn rules_name_links_by_their_ifindex_in_any_expression_and_after_the_links_are_g
         assert_eq!(all, of("v1").collect::<Vec<_>>());
         assert_eq!(in_chain(71).len(), all.len() + 2, "fwd and dup");
         run("ip", "link del v0", "");
-        let mut uses = IndexUses::default();
-        read(&mut uses);
-        assert_eq!(chains(&uses, 70).len(), of("v0").count());
+        let mut known = IndexUses::default();
+        read(&mut known);
+        assert_eq!(chains(&known, 70).len(), of("v0").count());
     })
     .unwrap();
 }

@@ -22,7 +22,7 @@ pub enum IndexUser {
         /// Its number in the table.
         handle: u64,
     },
-    /// The selector of a policy or state of IPsec (`ip xfrm policy … dev`).
+    /// The selector of a policy or state of `IPsec` (`ip xfrm policy … dev`).
     XfrmSelector,
     /// Of a forwarding entry (`bridge fdb … via`).
     FdbDestination,
