@@ -4,7 +4,9 @@ pub(crate) mod connected;
 pub mod neighbour;
 pub mod neighbour_probe;
 
+use std::fs;
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
@@ -14,7 +16,6 @@ use netlink_packet_route::address::{
 };
 
 use crate::clock;
-use crate::kernel::ability::is_kernel;
 use crate::kernel::codec::text;
 use crate::kernel::{Request, admission};
 use crate::model::net::address::REQUESTED_FLAGS;
@@ -78,7 +79,14 @@ fn since(now: Duration, stamp: u32) -> Option<Duration> {
 
 /// Whether this kernel reports the origin of addresses (`IFA_PROTO`), as far as its release shows.
 pub(crate) fn reports_origin() -> bool {
-    is_kernel((5, 18))
+    const SINCE: (u32, u32) = (5, 18);
+    static IS_NEW: LazyLock<bool> = LazyLock::new(|| {
+        let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        let mut numbers = release.split(['.', '-']).map(str::parse);
+        let mut next = || numbers.next()?.ok();
+        next().zip(next()).is_some_and(|release| release >= SINCE)
+    });
+    *IS_NEW
 }
 
 /// `ip address add` on the link with that index.
