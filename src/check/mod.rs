@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 pub(crate) use self::facts::{CheckState, CheckedPod, NO_CHECKPOINT, Readiness, lost_words};
 pub(crate) use self::pods::drift;
 use crate::inventory::sockets::connections::Translated;
+use crate::inventory::sockets::named::IndexLook;
 use crate::inventory::sockets::{self, Suspects};
 use crate::inventory::{Inventory, functions, nics, no_match};
 use crate::kernel::events::LATE_LINKWATCH;
@@ -261,7 +262,10 @@ fn of_sockets(surveyed: &Surveyed, compared: &mut [Compared]) -> Vec<Problem> {
     let all: Vec<_> = of_pods.chain([of_host]).collect();
     let found = sockets::find(&all).into_iter();
     let found = found.flat_map(|one| one.problems);
+    let indexes = IndexLook::with_risk(&host.state, &surveyed.baseline.devices);
     found
+        .chain(indexes.named())
+        .chain(indexes.dead(recorded))
         .chain(nics::at_risk(&host.state))
         .chain(functions::operator(&host.state))
         .collect()

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::inventory::cannot_observe;
 use crate::kernel::{ability, link};
-use crate::model::checkpoint::PastFiles;
+use crate::model::pod::past::PastFiles;
 use crate::model::problem::{CheckCause, GuardCause};
 use crate::model::{IfName, Link, LossCause, NodeIdentity, NodeState, Parent, Problem};
 use crate::plan::HostLinks;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::facts::{CheckState, CheckedPod, NO_CHECKPOINT};
-use crate::model::checkpoint::PastFiles;
+use crate::model::pod::past::PastFiles;
 use crate::model::problem::{CheckCause, Object};
 use crate::model::{Loss, NodeState, PodId, PodSummary, Problem, Severity};
 use crate::plan::{Plan, PodVerdict, snapshot_quality};

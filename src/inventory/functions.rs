@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::inventory::procfs;
+use crate::inventory::sockets::program;
 use crate::model::net::link::nic::VirtualFunction;
 use crate::model::net::link::socket::Program;
 use crate::model::problem::SocketCause;
@@ -101,9 +102,8 @@ fn holders(nodes: &[PathBuf]) -> BTreeMap<PathBuf, Vec<Program>> {
         targets.sort();
         targets.dedup();
         for target in targets {
-            let name = procfs::comm(pid).unwrap_or_default();
             let programs = found.entry(target).or_default();
-            programs.push(Program { pid, name });
+            programs.extend(program(pid));
         }
     }
     found

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::sync::OnceLock;
 
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::RouteNetlinkMessage;
@@ -52,6 +53,26 @@ pub fn missing_kinds<'a>(kinds: &[&'a str]) -> Result<Vec<&'a str>, Error> {
         .collect())
 }
 
+/// The release of this kernel, such as `6.1.0-56-amd64`.
+pub(crate) fn release() -> &'static str {
+    static RELEASE: OnceLock<String> = OnceLock::new();
+    RELEASE.get_or_init(|| fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default())
+}
+
+/// Whether this kernel has at least this version.
+pub(crate) fn is_kernel(version: (u32, u32)) -> bool {
+    is_at_least(release(), version)
+}
+
+fn is_at_least(release: &str, version: (u32, u32)) -> bool {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+    let mut next = || numbers.next().and_then(|number| number.parse().ok());
+    match (next(), next()) {
+        (Some(major), Some(minor)) => (major, minor) >= version,
+        _ => false,
+    }
+}
+
 fn incomplete(kind: &str) -> Request {
     let mut message = LinkMessage::default();
     let info = LinkInfo::Kind(InfoKind::from(kind));
@@ -75,5 +96,19 @@ mod tests {
             missing_kinds(&["macvlan", "no-such-kind"]).unwrap(),
             ["no-such-kind"]
         );
+    }
+
+    #[test]
+    fn releases_are_compared_by_their_numbers() {
+        for (release, expected) in [
+            ("6.16.0", true),
+            ("6.18.44-fc-v657", true),
+            ("7.0-rc1", true),
+            ("6.1.0-56-amd64", false),
+            ("5.14.0-503.el9", false),
+            ("", false),
+        ] {
+            assert_eq!(is_at_least(release, (6, 16)), expected, "{release}");
+        }
     }
 }

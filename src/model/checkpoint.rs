@@ -257,6 +257,9 @@ pub struct NodeState {
     /// What has answered the pods and the host.
     #[serde(default, skip_serializing_if = "AnswerRecords::is_empty")]
     pub answers: AnswerRecords,
+    /// The links that had these ifindexes before, as far as something of the host still names one of these.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub former_indexes: BTreeMap<u32, IfName>,
 }
 
 /// The part of a large checkpoint that concerns other pods: they need not wait until the whole file is read.
@@ -266,34 +269,6 @@ pub struct Large {
     pub sha256: String,
     /// The checkpoint without its CNI result, and with the links and addresses of its state only.
     pub checkpoint: Checkpoint,
-}
-
-/// What a generation has.
-#[derive(Debug, Default)]
-pub(crate) struct PastFiles {
-    /// The generation's number.
-    pub number: u64,
-    /// The checkpoints that can be read, and that no newer generation has.
-    pub checkpoints: BTreeMap<PodId, Checkpoint>,
-    /// When the host's state was read (RFC 3339, UTC).
-    pub node: Option<String>,
-}
-
-impl PastFiles {
-    /// The newest of these generations, which are newest first, that has the checkpoint of this name that was written then.
-    pub(crate) fn newest_with(past: &[Self], id: &PodId, created: &str) -> Option<u64> {
-        let has_it = |one: &&Self| {
-            let own = one.checkpoints.get(id).and_then(|one| one.netfix.as_ref());
-            own.is_some_and(|own| own.created == created)
-        };
-        past.iter().find(has_it).map(|one| one.number)
-    }
-
-    /// The newest of these generations that has the host's state that was read then.
-    pub(crate) fn newest_with_node(past: &[Self], created: &str) -> Option<u64> {
-        let has_it = |one: &&Self| one.node.as_deref() == Some(created);
-        past.iter().find(has_it).map(|one| one.number)
-    }
 }
 
 impl NodeState {
@@ -315,6 +290,7 @@ impl NodeState {
         };
         self.node == other.node
             && self.state.clone().timeless() == other.state.clone().timeless()
+            && self.former_indexes == other.former_indexes
             && has_all(self, other)
             && has_all(other, self)
     }

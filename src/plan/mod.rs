@@ -8,6 +8,7 @@ pub(crate) mod addresses;
 mod cni;
 pub(crate) mod daemons;
 mod host;
+pub mod indexes;
 mod input;
 pub(crate) mod link;
 mod order;

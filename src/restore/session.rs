@@ -61,17 +61,21 @@ pub(crate) fn run(
         restored
     };
     let restored = carry_out(request, limit, permit, store, &mut course, progress)?;
-    let restored = detected(restored);
-    if limits.settle.is_zero() || restored.host.is_none() {
+    let mut restored = detected(restored);
+    if restored.host.is_none() {
         return Ok(restored);
     }
-    // Watch whether anything is lost again.
-    course.is_watch = true;
-    let mut restored = settle(restored, limits, progress, |limit, progress| {
-        carry_out(request, limit, permit, store, &mut course, progress)
-    })?;
-    restored.problems.extend(course.problems());
-    Ok(detected(restored))
+    if !limits.settle.is_zero() {
+        // Watch whether anything is lost again.
+        course.is_watch = true;
+        let mut last = settle(restored, limits, progress, |limit, progress| {
+            carry_out(request, limit, permit, store, &mut course, progress)
+        })?;
+        last.problems.extend(course.problems());
+        restored = detected(last);
+    }
+    restored.problems.extend(sockets::find_dead(store));
+    Ok(restored)
 }
 
 /// Restores. Where the parents of the pods' links were lost again meanwhile, it begins again: a driver may reset twice.

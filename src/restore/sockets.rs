@@ -1,13 +1,17 @@
 //! What programs lost with the links that are restored: no restore brings it back, but the programs can.
 
+use crate::inventory::cannot_observe;
 use crate::inventory::observe::Host;
+use crate::inventory::sockets::named::IndexLook;
 use crate::inventory::sockets::{self, Suspects};
 use crate::inventory::visit::visit_without_socket;
 use crate::kernel::link::sockets as kernel;
 use crate::model::net::link::socket::LinkSocket;
 use crate::model::{NetState, Problem};
 use crate::plan::HostLinks;
+use crate::records::stored::load_node;
 use crate::restore::pods::pod::PodJob;
+use crate::store::Store;
 
 /// The problems with what programs lost and still count on. Only the pods are read whose record has something of programs; of those
 /// in which this run has created links, the packet sockets: these show by themselves that they lost their link.
@@ -28,6 +32,15 @@ pub(in crate::restore) fn find_lost(
     }
     let found = sockets::find(&suspects).into_iter();
     found.flat_map(|one| one.problems).collect()
+}
+
+/// What of the host still names a link that was made again by its former ifindex.
+pub(in crate::restore) fn find_dead(store: &Store) -> Vec<Problem> {
+    let recorded = load_node(store, &mut Vec::new()).ok().flatten();
+    Host::observe().map_or_else(
+        |error| vec![cannot_observe("host", &error)],
+        |host| IndexLook::after(&host.state).dead(recorded.as_ref()),
+    )
 }
 
 fn is_concerned(job: &PodJob) -> bool {

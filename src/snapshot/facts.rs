@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::checkpoint::{Extension, PastFiles};
+use crate::model::checkpoint::Extension;
 use crate::model::pod::by_netns::ByNetns;
 use crate::model::pod::empty::{EmptyNetns, Evidence};
+use crate::model::pod::past::PastFiles;
 use crate::model::{
-    Bytes, Checkpoint, Hardware, Link, Loss, NetState, NetnsIdentity, NodeIdentity, NodeState,
-    PodId, PodInfo, Problem, StackLink, Stamp,
+    Bytes, Checkpoint, Hardware, IfName, Link, Loss, NetState, NetnsIdentity, NodeIdentity,
+    NodeState, PodId, PodInfo, Problem, StackLink, Stamp,
 };
 
 /// What runs now.
@@ -39,6 +40,9 @@ pub(crate) struct Moment {
     #[cfg_attr(test, serde(default))]
     pub netns: Option<NetnsIdentity>,
     pub host: NetState,
+    /// The links that had these ifindexes, which something of the host still names.
+    #[cfg_attr(test, serde(default))]
+    pub former_indexes: BTreeMap<u32, IfName>,
     /// The host's links after everything else was read.
     pub links_after: Vec<Link>,
     /// The devices inside pods, where every namespace of the machine was read.

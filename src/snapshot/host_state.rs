@@ -145,6 +145,7 @@ impl Known<'_> {
             large: BTreeMap::new(),
             proxies: old.map(|old| old.proxies.clone()).unwrap_or_default(),
             answers: old.map(|old| old.answers.clone()).unwrap_or_default(),
+            former_indexes: self.moment.former_indexes.clone(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Takes down what runs now and what is stored: everything that a snapshot's decisions depend on.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::facts::{Archive, Moment, Observation, PodObservation, Reading};
@@ -10,6 +10,7 @@ use crate::inventory::observe::{Host, Pod};
 use crate::inventory::pods::{ObservedPod, ways};
 use crate::inventory::private;
 use crate::inventory::procfs::machine;
+use crate::inventory::sockets::named::IndexLook;
 use crate::inventory::sockets::{self, Suspects};
 use crate::inventory::{Inventory, cannot_observe, nics, unread};
 use crate::kernel::{Error, dump};
@@ -67,14 +68,15 @@ pub(super) fn observe(
     if needs_past(pods, &observed, &host.state, &archive, node) {
         archive.past = store.past();
     }
-    let (host_now, of_sockets) = find_sockets(pods, &mut observed, host, &archive, node);
-    problems.extend(of_sockets.into_iter().chain(nics::at_risk(&host_now)));
+    let (host_now, former_indexes, found) = find_sockets(pods, &mut observed, host, &archive, node);
+    problems.extend(found);
     let moment = Moment {
         created: at.wall,
         created_boottime: at.boottime,
         node: node.clone(),
         netns: machine::host(),
         host: host_now,
+        former_indexes,
         links_after,
         devices_inside: devices_inside(&observed).filter(|_| selection.is_everything()),
         everything: selection.is_everything(),
@@ -109,14 +111,14 @@ fn devices_inside(observed: &[ObservedPod]) -> Option<Vec<Hardware>> {
 }
 
 /// What programs have on links that can be lost, and what they lost and still count on: that stays in the record. Returns the host's
-/// state with it.
+/// state with it, and the former ifindexes of links that something still names.
 fn find_sockets(
     pods: &[Pod],
     observed: &mut [ObservedPod],
     host: &Host,
     archive: &Archive,
     node: &NodeIdentity,
-) -> (NetState, Vec<Problem>) {
+) -> (NetState, BTreeMap<u32, IfName>, Vec<Problem>) {
     let mut host_now = host.state.clone();
     let graph = LinkGraph::new(&host.state.links);
     let mut devices = BTreeSet::new();
@@ -136,12 +138,14 @@ fn find_sockets(
     let at_risk = host.state.host_sockets_at_risk(&devices);
     suspects.push(Suspects::of_host(host, at_risk, gone.unwrap_or_default()));
     states.push(&mut host_now);
-    let mut problems = Vec::new();
+    let indexes = IndexLook::with_risk(&host.state, &devices);
+    let mut problems = indexes.named();
+    problems.extend(nics::at_risk(&host.state));
     for (state, found) in states.into_iter().zip(sockets::find(&suspects)) {
         problems.extend(found.problems);
         state.keep_sockets(found.lost);
     }
-    (host_now, problems)
+    (host_now, indexes.former(recorded), problems)
 }
 
 /// What several of the pods that could be read and the host have.

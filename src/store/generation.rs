@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::schema::load_checkpoint;
 use super::{Store, StoreError, file, lock};
-use crate::model::checkpoint::PastFiles;
+use crate::model::pod::past::PastFiles;
 use crate::model::{Checkpoint, NodeState, PodId, Stamp};
 use crate::side_by_side;
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use crate::context::Context;
 use crate::inventory::pods::observe_at_least_claims;
 use crate::inventory::sockets::connections::Translated;
+use crate::inventory::sockets::named::IndexLook;
 use crate::inventory::sockets::{self, Suspects};
 use crate::inventory::{Inventory, nics};
 use crate::kubelet::unit;
@@ -153,6 +154,7 @@ fn seen(
     suspects.push(Suspects::of_host(host, of_host, Vec::new()));
     let found = sockets::find(&suspects).into_iter();
     problems.extend(found.flat_map(|one| one.problems));
+    problems.extend(IndexLook::with_risk(&host.state, &devices).named());
     // The check has found devices that do not exist.
     let reloaded = at_risk::reloaded(&drivers, &request.devices, &graph).unwrap_or_default();
     let lost = &at_risk::devices(&reloaded, &graph) | &devices;

@@ -7,7 +7,7 @@ use crate::clock;
 use crate::gateways::{Answers, Reachability, SilenceKind, Unanswered, Verified, VerifiedPod};
 use crate::inventory::{node, procfs};
 use crate::model::checkpoint::Extension;
-use crate::model::problem::{GatewayCause, WindowCause};
+use crate::model::problem::{Cause, GatewayCause, SocketCause, WindowCause};
 use crate::model::window::{Phase, PhaseName, SCHEMA, Shown, WindowPod};
 use crate::model::{Code, IfName, PodId, Problem, State, TargetAnswer, Window};
 use crate::records::stored::Stored;
@@ -243,9 +243,15 @@ impl Silence {
 }
 
 /// The problems of a probe. What could not be reached before COMMAND either is no error, and no longer among the unanswered; a gateway
-/// that does not answer is excused by the record alone: it must never have answered.
+/// that does not answer is excused by the record alone: it must never have answered. An ifindex that was dead before is no error either.
 pub(crate) fn excuse(verified: &mut Verified, before: &[Silence]) -> Vec<Problem> {
-    let mut problems = mem::take(&mut verified.problems);
+    let problems = mem::take(&mut verified.problems).into_iter();
+    let mut problems: Vec<_> = problems
+        .map(|problem| match &*problem.cause {
+            Cause::Socket(SocketCause::IndexDead { is_older: true, .. }) => problem.demoted(),
+            _ => problem,
+        })
+        .collect();
     verified.unanswered.retain(|one| {
         let is_excused = is_excused(one, before);
         problems.push(if is_excused && one.kind != SilenceKind::NeverAnswered {

@@ -1,10 +1,12 @@
-# Has sockets on a link until it is killed: "group:ADDRESS", "packet", "any-packet", "router". Prints "ready" then. SIGUSR1: the
-# sockets leave their groups and join again, packet sockets are bound again, the router adds the link again. SIGUSR2: they leave.
+# Has sockets on a link until it is killed: "group:ADDRESS", "packet", "any-packet", "router", "bound:PORT" (SO_BINDTODEVICE),
+# "local:PORT" (the link-local address). Prints "ready" then. SIGUSR1: the sockets leave their groups and join again, packet sockets are
+# bound again, the router adds the link again, and beside a bound socket another one is bound. SIGUSR2: they leave.
 import signal, socket, struct, sys
 
 SOL_IPV6, IPV6_JOIN, IPV6_LEAVE, MRT_INIT, MRT_ADD_VIF, USE_IFINDEX = 41, 20, 21, 200, 202, 8
 link, wanted = sys.argv[1], sys.argv[2:]
 sockets = []
+bound = []
 
 
 def membership(sock, group, joins):
@@ -22,6 +24,20 @@ def route(sock):
     sock.setsockopt(socket.IPPROTO_IP, MRT_ADD_VIF, struct.pack("HBBIi4s", 0, USE_IFINDEX, 1, 0, index, bytes(4)))
 
 
+def bind(word):
+    kind, port = word.split(":")
+    index = socket.if_nametoindex(link)
+    sock = socket.socket(socket.AF_INET if kind == "bound" else socket.AF_INET6, socket.SOCK_DGRAM)
+    if kind == "bound":
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, link.encode() + b"\0")
+        sock.bind(("0.0.0.0", int(port)))
+    else:
+        rows = [line.split() for line in open("/proc/net/if_inet6")]
+        own = next(row[0] for row in rows if row[5] == link and row[0].startswith("fe80"))
+        sock.bind((socket.inet_ntop(socket.AF_INET6, bytes.fromhex(own)), int(port), 0, index))
+    return sock
+
+
 def each(joins):
     for word, sock in sockets:
         if word.startswith("group:"):
@@ -30,11 +46,15 @@ def each(joins):
             sock.bind((link, 0x88B5))
         elif word == "router" and joins:
             route(sock)
+        elif word.startswith(("bound:", "local:")) and joins:
+            bound.append(bind(word))
 
 
 def open_socket(word):
     if word.startswith("group:"):
         return socket.socket(socket.AF_INET6 if word.count(":") > 1 else socket.AF_INET, socket.SOCK_DGRAM)
+    if word.startswith(("bound:", "local:")):
+        return None
     if word == "router":
         sock = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_IGMP)
         sock.setsockopt(socket.IPPROTO_IP, MRT_INIT, 1)

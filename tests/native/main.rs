@@ -61,6 +61,7 @@ mod managers;
 mod masquerade;
 mod moments;
 mod monitoring;
+mod named;
 mod names;
 mod opened;
 mod output;

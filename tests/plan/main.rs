@@ -9,6 +9,7 @@ mod cases;
 mod cni_cache;
 mod cut_off;
 mod functions;
+mod indexes;
 mod kernel;
 mod large;
 mod losses;

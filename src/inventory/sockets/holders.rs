@@ -10,7 +10,7 @@ use std::os::fd::RawFd;
 use std::os::unix::ffi::OsStrExt;
 
 use crate::inventory::procfs;
-use crate::inventory::sockets::Suspects;
+use crate::inventory::sockets::{Suspects, program};
 use crate::kernel::Errno;
 use crate::kernel::foreign::{self, ForeignProcess, ForeignSocket, TapLink};
 use crate::model::net::link::socket::{Program, SocketKind};
@@ -290,13 +290,10 @@ impl HolderSearch {
         if places.is_empty() {
             return;
         }
-        let Ok(name) = procfs::comm(pid) else { return };
+        let Some(program) = program(pid) else { return };
         for place in places {
             let programs = self.found.entry(*place).or_default();
-            programs.insert(Program {
-                pid,
-                name: name.clone(),
-            });
+            programs.insert(program.clone());
         }
     }
 

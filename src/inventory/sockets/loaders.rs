@@ -71,7 +71,7 @@ pub(crate) fn forget_ended(recorded: &mut Option<NodeState>) {
 }
 
 /// The other processes in the network namespace of this one: no container with a network of its own is there.
-fn of_host() -> impl Iterator<Item = u32> {
+pub(super) fn of_host() -> impl Iterator<Item = u32> {
     let own = procfs::netns_inode("self").ok();
     let processes = procfs::of_processes().map(|(processes, _)| processes);
     let of_host = processes.unwrap_or_default().into_iter();

@@ -3,12 +3,14 @@
 pub(crate) mod connections;
 mod holders;
 pub(crate) mod loaders;
+pub(crate) mod named;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use crate::inventory::observe::{Host, Pod};
 use crate::inventory::sockets::holders::SocketPlace;
+use crate::inventory::{cgroup, procfs};
 use crate::model::net::link::socket::{LinkSocket, Program, SocketKind};
 use crate::model::problem::{Object, SocketCause};
 use crate::model::{IfName, PodId, Problem};
@@ -99,6 +101,16 @@ pub(crate) fn find(all: &[Suspects]) -> Vec<SocketFindings> {
         }
     });
     found.collect()
+}
+
+/// A program that runs.
+pub(super) fn program(pid: u32) -> Option<Program> {
+    let unit = cgroup::units(pid).pop();
+    Some(Program {
+        pid,
+        name: procfs::comm(pid).ok()?,
+        unit: unit.filter(|unit| unit.ends_with(".service")),
+    })
 }
 
 /// What of one kind programs have on one link.

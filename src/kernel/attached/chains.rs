@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use netlink_sys::protocols::NETLINK_NETFILTER;
 
 use crate::kernel::Errno;
+use crate::kernel::ability::{is_kernel, release};
 use crate::kernel::codec::nested::Nested;
 use crate::kernel::plain::PlainSocket;
 use crate::model::{Bytes, IfName};
@@ -15,7 +16,7 @@ use crate::model::{Bytes, IfName};
 const CHAINS: u16 = 0x0a04;
 const FLOWTABLES: u16 = 0x0a17;
 /// `NFPROTO_*` of those that can be bound to a device.
-const NETDEV: u8 = 5;
+pub(super) const NETDEV: u8 = 5;
 const INET: u8 = 1;
 /// `struct nfgenmsg`.
 const HEADER: usize = 4;
@@ -55,26 +56,13 @@ const OBJECTS: [HookedObject; 2] = [
 /// Whether a hook waits for a new device of the same name (Linux 6.16). Before, the chain and its rules are deleted with its last
 /// device, and a flowtable loses the device (`nf_tables_netdev_event`).
 pub(super) fn outlive_devices() -> bool {
-    static RELEASE: OnceLock<bool> = OnceLock::new();
-    *RELEASE.get_or_init(|| {
-        let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-        is_at_least(&release, (6, 16))
-    })
-}
-
-fn is_at_least(release: &str, version: (u32, u32)) -> bool {
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
-    let mut next = || numbers.next().and_then(|number| number.parse().ok());
-    match (next(), next()) {
-        (Some(major), Some(minor)) => (major, minor) >= version,
-        _ => false,
-    }
+    is_kernel((6, 16))
 }
 
 /// Those of the calling thread's namespace on devices that are lost, in words.
 pub(super) fn read(is_lost: impl Fn(&IfName) -> bool) -> Vec<String> {
     // The query would load the module.
-    if !is_loaded() {
+    if !is_loaded("nf_tables") {
         return Vec::new();
     }
     let Ok(socket) = PlainSocket::open(NETLINK_NETFILTER) else {
@@ -131,31 +119,33 @@ impl HookedObject {
 }
 
 /// A string without the zero at its end.
-fn text(bytes: &[u8]) -> &[u8] {
+pub(super) fn text(bytes: &[u8]) -> &[u8] {
     bytes.strip_suffix(&[0]).unwrap_or(bytes)
 }
 
-/// Whether the kernel has `nf_tables` already: as a module, or built in.
-fn is_loaded() -> bool {
-    static BUILT_IN: OnceLock<bool> = OnceLock::new();
-    let is_built_in = || {
-        let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-        let list = Path::new("/lib/modules").join(release.trim());
-        let list = fs::read_to_string(list.join("modules.builtin")).unwrap_or_default();
-        !Path::new("/proc/modules").exists() || list.contains("/nf_tables.ko")
+/// Whether the kernel has this module already: loaded, or built in.
+pub(super) fn is_loaded(module: &str) -> bool {
+    static BUILT_IN: OnceLock<String> = OnceLock::new();
+    let list = || {
+        let list = Path::new("/lib/modules").join(release().trim());
+        fs::read_to_string(list.join("modules.builtin")).unwrap_or_default()
     };
-    Path::new("/sys/module/nf_tables").exists() || *BUILT_IN.get_or_init(is_built_in)
+    Path::new("/sys/module").join(module).exists()
+        || !Path::new("/proc/modules").exists()
+        || BUILT_IN
+            .get_or_init(list)
+            .contains(&format!("/{module}.ko"))
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::io::Write;
     use std::process::{Command, Stdio};
 
     use super::*;
     use crate::kernel::netns;
 
-    fn run(program: &str, arguments: &str, input: &str) -> String {
+    pub(in crate::kernel::attached) fn run(program: &str, arguments: &str, input: &str) -> String {
         let mut command = Command::new(program);
         command.args(arguments.split_whitespace());
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -232,19 +222,5 @@ mod tests {
             assert_eq!(is_there, outlive_devices());
         })
         .unwrap();
-    }
-
-    #[test]
-    fn releases_are_compared_by_their_numbers() {
-        for (release, expected) in [
-            ("6.16.0", true),
-            ("6.18.44-fc-v657", true),
-            ("7.0-rc1", true),
-            ("6.1.0-56-amd64", false),
-            ("5.14.0-503.el9", false),
-            ("", false),
-        ] {
-            assert_eq!(is_at_least(release, (6, 16)), expected, "{release}");
-        }
     }
 }

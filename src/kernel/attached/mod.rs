@@ -1,7 +1,10 @@
 //! What programs attach to a device and lose with it, and what netfix cannot attach again: by other families of netlink.
 
+pub(crate) mod bound;
 mod chains;
 pub(crate) mod connections;
+pub(crate) mod indexes;
+mod rules;
 mod xsk;
 
 use crate::model::{IfName, Link};

@@ -9,7 +9,7 @@ use crate::kernel::plain::PlainSocket;
 use crate::model::Link;
 
 /// `SOCK_DIAG_BY_FAMILY`.
-const BY_FAMILY: u16 = 20;
+pub(super) const BY_FAMILY: u16 = 20;
 const AF_XDP: u8 = 44;
 /// `XDP_SHOW_INFO`, and `XDP_DIAG_INFO` with the index of the link and the number of the queue.
 const SHOW_INFO: u32 = 1;
@@ -22,7 +22,7 @@ const HEADER: usize = 16;
 pub(super) fn read(lost: &[&Link]) -> Vec<String> {
     // The query would load a module.
     let protocols = fs::read_to_string("/proc/thread-self/net/protocols").unwrap_or_default();
-    if !has_sockets(&protocols) {
+    if socket_count(&protocols, "XDP").is_none_or(|count| count == 0) {
         return Vec::new();
     }
     let mut request = vec![0; REQUEST];
@@ -48,12 +48,11 @@ fn words(message: &[u8], lost: &[&Link]) -> Option<String> {
     Some(format!("AF_XDP socket on queue {queue} of {}", link.name))
 }
 
-/// Columns: name, size, number of sockets in the namespace.
-fn has_sockets(protocols: &str) -> bool {
+/// How many sockets of this protocol the namespace has, where the kernel counts them. Columns: name, size, number of sockets.
+pub(super) fn socket_count(protocols: &str, protocol: &str) -> Option<u32> {
     let mut rows = protocols.lines().map(str::split_whitespace);
-    let xdp = rows.find_map(|mut row| (row.next() == Some("XDP")).then(|| row.nth(1)));
-    let count = xdp.flatten().and_then(|count| count.parse::<u32>().ok());
-    count.is_some_and(|count| count > 0)
+    let count = rows.find_map(|mut row| (row.next() == Some(protocol)).then(|| row.nth(1)));
+    count.flatten().and_then(|count| count.parse().ok())
 }
 
 #[cfg(test)]
@@ -82,8 +81,8 @@ mod tests {
         let with = |count: u32| {
             format!("protocol  size sockets  memory\nXDP       1088      {count}      -1   NI\n")
         };
-        assert!(has_sockets(&with(2)));
-        assert!(!has_sockets(&with(0)));
-        assert!(!has_sockets("protocol  size sockets\n"));
+        assert_eq!(socket_count(&with(2), "XDP"), Some(2));
+        assert_eq!(socket_count(&with(0), "XDP"), Some(0));
+        assert_eq!(socket_count("protocol  size sockets\n", "XDP"), None);
     }
 }

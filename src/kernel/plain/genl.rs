@@ -33,6 +33,8 @@ pub(in crate::kernel) struct GenlFamily {
 pub(in crate::kernel) static ETHTOOL: GenlFamily = GenlFamily::new("ethtool");
 /// Linux 4.6.
 pub(in crate::kernel) static DEVLINK: GenlFamily = GenlFamily::new("devlink");
+/// Linux 5.6.
+pub(in crate::kernel) static MPTCP: GenlFamily = GenlFamily::new("mptcp_pm");
 
 impl GenlFamily {
     const fn new(name: &'static str) -> Self {

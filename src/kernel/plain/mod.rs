@@ -43,7 +43,9 @@ impl PlainSocket {
             retry_interrupted(|| self.0.recv(buffer, flags | libc::MSG_DONTWAIT))
         };
         let length = receive(&mut Vec::new(), LENGTH)?;
-        let mut datagram = Vec::with_capacity(length);
+        // The kernel makes the next part of a dump as long as the longest buffer was, up to this, and finds its place in all rules of
+        // nftables anew for each part.
+        let mut datagram = Vec::with_capacity(length.max(32 << 10));
         receive(&mut datagram, 0)?;
         Ok(datagram)
     }

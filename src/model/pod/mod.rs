@@ -8,4 +8,5 @@ pub mod cut_off;
 pub mod empty;
 pub mod identity;
 pub mod partial;
+pub(crate) mod past;
 pub mod summary;

@@ -37,6 +37,7 @@ pub enum Code {
     GatewayUnknown,
     GatewayUnreachable,
     IfindexDiffers,
+    IfindexNamed,
     Interrupted,
     KubeletNotPaused,
     KubeletNotResumed,
@@ -92,7 +93,12 @@ impl Code {
     pub(crate) fn is_of_a_window(self) -> bool {
         matches!(
             self,
-            Self::Degraded | Self::Drift | Self::NoCarrier | Self::ParentMissing | Self::UplinkLost
+            Self::Degraded
+                | Self::Drift
+                | Self::IfindexNamed
+                | Self::NoCarrier
+                | Self::ParentMissing
+                | Self::UplinkLost
         )
     }
 }

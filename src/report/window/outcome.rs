@@ -273,6 +273,13 @@ fn is_host_affected(window: &Window) -> bool {
     window.host.is_some_and(|state| !state.is_good())
         || window.host_shown == Some(Shown::NotAgain)
         || window.nics.as_ref().is_some_and(is_absent)
+        || names_dead_indexes(window)
+}
+
+/// Whether something of the host names a link by an ifindex that it has no more.
+pub(super) fn names_dead_indexes(window: &Window) -> bool {
+    let mut problems = window.problems.iter();
+    problems.any(|problem| problem.code() == Code::IfindexNamed && problem.is_error())
 }
 
 /// Whether something of the host that no selected pod needs was left as it is.

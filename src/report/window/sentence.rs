@@ -1,6 +1,6 @@
 //! How a window went, in one sentence.
 
-use super::outcome::{Ending, PodCounts, has_failed, is_still_paused};
+use super::outcome::{Ending, PodCounts, has_failed, is_still_paused, names_dead_indexes};
 use super::{nics, words};
 use crate::model::Severity;
 use crate::model::net::nic;
@@ -136,7 +136,10 @@ fn host(window: &Window) -> String {
     let open = settings.filter(|one| one.pod.is_none() && one.result != SettingResult::Restored);
     let open = Some(open.count()).filter(|open| *open > 0);
     let open = open.map(|open| format!("{} of NICs not restored", count(open, "setting")));
-    match join(absent.into_iter().chain(silent).chain(open), "; ") {
+    let is_named = names_dead_indexes(window);
+    let named = is_named.then(|| "rules or programs of the host name a former ifindex".to_owned());
+    let parts = absent.into_iter().chain(silent).chain(open).chain(named);
+    match join(parts, "; ") {
         none if none.is_empty() => "the host is not as it was".to_owned(),
         parts => parts,
     }

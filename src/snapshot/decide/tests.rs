@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::model::checkpoint::PastFiles;
+use crate::model::pod::past::PastFiles;
 use crate::model::problem::Cause;
 use crate::model::{IfName, NodeState, Problem};
 use crate::plan::cut_off;

@@ -154,7 +154,9 @@ impl Bearing {
                 _,
             ) => Self::Final,
             (Code::Degraded, _) => Self::Lost,
-            (Code::CutOff | Code::SriovOperator | Code::PodBudget, _) => Self::Note,
+            (Code::CutOff | Code::IfindexNamed | Code::SriovOperator | Code::PodBudget, _) => {
+                Self::Note
+            }
             // The snapshot knows which pods without an interface should have one.
             (
                 Code::CheckpointMissing

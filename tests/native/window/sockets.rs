@@ -35,3 +35,30 @@ fn a_dry_run_and_the_report_count_the_pods_with_programs_to_restart() {
     assert_eq!(codes(&record, "error"), [""; 0], "{record}");
     assert_eq!(codes(&record, "warning"), ["socket-lost"], "{record}");
 }
+
+#[test]
+fn a_window_ends_with_a_finding_where_it_left_firewall_rules_without_their_nic() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let mut nft = scene.machine.exec("nft");
+    let rules = "table inet fw { chain in { type filter hook input priority 0; iif eth0 tcp dport 7777 drop; }; }";
+    assert!(nft.arg(rules).status().expect("nft").success());
+    scene
+        .netfix("upgrade --dry-run -- true")
+        .exits(0)
+        .stderr_has(&[
+            "warning: ifindex-named: eth0: 1 nft rule (inet fw in handle 2) names its ifindex",
+        ]);
+    let run = scene.upgrade("", &scene.reload()).exits(5);
+    run.stdout_has(&[
+        "error: ifindex-named: eth0: 1 nft rule",
+        "Host affected: ",
+        "rules or programs of the host name a former ifindex",
+    ]);
+    assert_eq!(codes(&scene.record(), "error"), ["ifindex-named"]);
+    // The next window is not to blame.
+    scene
+        .upgrade("", &scene.reload())
+        .exits(0)
+        .stdout_has(&["warning: ifindex-named: eth0: 1 nft rule"]);
+}

@@ -4,6 +4,7 @@ pub mod bond;
 pub mod fdb;
 pub mod function;
 mod hardware;
+pub mod index;
 pub(crate) mod kind;
 pub(crate) mod lower;
 pub mod nic;

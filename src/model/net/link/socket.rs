@@ -60,12 +60,15 @@ pub enum SocketKind {
 }
 
 /// A program that runs.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub struct Program {
     /// Its process id.
     pub pid: u32,
     /// Its name by the kernel, which it chooses itself.
     pub name: Bytes,
+    /// The unit of systemd that runs it.
+    #[serde(default)]
+    pub unit: Option<String>,
 }
 
 impl NetState {
@@ -76,12 +79,17 @@ impl NetState {
 
     /// What programs of the host have on devices and on the links on them; `devices` are those under the pods.
     pub(crate) fn host_sockets_at_risk(&self, devices: &BTreeSet<IfName>) -> Vec<LinkSocket> {
+        self.sockets_on(&self.host_links_at_risk(devices))
+    }
+
+    /// The links of the host that a reload may take: its devices, those under the pods, and the links on them.
+    pub(crate) fn host_links_at_risk(&self, devices: &BTreeSet<IfName>) -> BTreeSet<IfName> {
         let physical = self
             .links
             .iter()
             .filter(|link| link.kind == LinkKind::Physical);
         let devices = physical.map(|link| &link.name).chain(devices);
-        self.sockets_on(&LinkGraph::new(&self.links).lost_with(devices))
+        LinkGraph::new(&self.links).lost_with(devices)
     }
 
     fn sockets_on(&self, lost: &BTreeSet<IfName>) -> Vec<LinkSocket> {

@@ -9,6 +9,7 @@ use ipnet::IpNet;
 use super::causes;
 use crate::model::manager::{Manager, SettingOwner};
 use crate::model::net::link::OtherDriver;
+use crate::model::net::link::index::IndexUser;
 use crate::model::net::link::nic::NicValue;
 use crate::model::net::link::socket::Program;
 use crate::model::{Code, Hardware, IfName, LossCause, Mac, PodId};
@@ -209,6 +210,10 @@ causes! {
         TapEnded { programs: Vec<Program> } => SocketLost,
         FunctionEnds { index: u32, driver: String, programs: Vec<Program> } => Unsupported,
         VerbsEnd { programs: Vec<Program> } => Unsupported,
+        IndexNamed { index: u32, users: Vec<IndexUser>, is_restored: bool } => IfindexNamed,
+        IndexDead { then: u32, now: u32, users: Vec<IndexUser>, is_older: bool } => IfindexNamed,
+        IndexUnknown { users: Vec<IndexUser> } => IfindexNamed,
+        IndexUnread { what: String } => IfindexNamed,
         OperatorActs { pid: Option<u32> } => SriovOperator,
         ConnectionsEnd { connections: usize } => Unsupported,
         ConnectionsUnknown { error: String } => Unsupported,

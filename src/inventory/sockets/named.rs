@@ -1,0 +1,108 @@
+//! What of the host names links by their ifindex, with the programs that have its sockets.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{loaders, program};
+use crate::inventory::procfs;
+use crate::kernel::ability::is_kernel;
+use crate::kernel::attached::bound::BoundSocket;
+use crate::kernel::attached::indexes as kernel;
+use crate::kernel::foreign::socket_inode;
+use crate::model::net::link::index::{IndexUser, IndexUses};
+use crate::model::net::link::socket::Program;
+use crate::model::{IfName, NetState, NodeState, Problem};
+use crate::plan::indexes;
+
+/// What names these links of the host, or an ifindex that no link has.
+pub(crate) struct IndexLook<'a> {
+    host: &'a NetState,
+    at_risk: BTreeSet<IfName>,
+    uses: IndexUses,
+}
+
+impl<'a> IndexLook<'a> {
+    /// For the time after a loss.
+    pub(crate) fn after(host: &'a NetState) -> Self {
+        Self::of(host, BTreeSet::new())
+    }
+
+    /// With what a reload of the host's devices can take; these are those under the pods.
+    pub(crate) fn with_risk(host: &'a NetState, devices: &BTreeSet<IfName>) -> Self {
+        Self::of(host, host.host_links_at_risk(devices))
+    }
+
+    fn of(host: &'a NetState, at_risk: BTreeSet<IfName>) -> Self {
+        Self {
+            uses: read(host, &at_risk),
+            host,
+            at_risk,
+        }
+    }
+
+    /// What a reload leaves without its link, or would.
+    pub(crate) fn named(&self) -> Vec<Problem> {
+        // `IFLA_NEW_IFINDEX`.
+        indexes::named(&self.uses, self.host, &self.at_risk, is_kernel((5, 13)))
+    }
+
+    /// What names a link that was made again.
+    pub(crate) fn dead(&self, recorded: Option<&NodeState>) -> Vec<Problem> {
+        indexes::dead(&self.uses, self.host, recorded)
+    }
+
+    /// What the next record keeps for that.
+    pub(crate) fn former(&self, recorded: Option<&NodeState>) -> BTreeMap<u32, IfName> {
+        indexes::former(&self.uses, self.host, recorded)
+    }
+}
+
+/// What names these links, or an ifindex that no link has. The calling thread is inside the host's namespace.
+fn read(host: &NetState, at_risk: &BTreeSet<IfName>) -> IndexUses {
+    let (mut known, mut sockets) = kernel::read(&host.links);
+    sockets.retain(|socket| socket.index != 0);
+    let links = host.links.iter();
+    let links: BTreeMap<_, _> = links.map(|link| (link.index, &link.name)).collect();
+    let is_told = |index: u32| links.get(&index).is_none_or(|name| at_risk.contains(*name));
+    let place = |socket: &BoundSocket| (socket.protocol, socket.port);
+    let dead = sockets.iter().filter(|one| !links.contains_key(&one.index));
+    let dead: BTreeSet<_> = dead.map(place).collect();
+    // A program may have bound another one to the present link.
+    sockets.retain(|socket| is_told(socket.index) || dead.contains(&place(socket)));
+    let programs = holders(&sockets.iter().map(|socket| socket.inode).collect());
+    for socket in sockets {
+        let user = IndexUser::Socket {
+            name: name(&socket),
+            programs: programs.get(&socket.inode).cloned().unwrap_or_default(),
+        };
+        known.add(socket.index, user);
+    }
+    known
+}
+
+fn name(socket: &BoundSocket) -> String {
+    let BoundSocket { protocol, port, .. } = socket;
+    match *protocol {
+        "raw" => format!("raw protocol {port}"),
+        _ => format!("{protocol} port {port}"),
+    }
+}
+
+/// The programs of the host that have these sockets.
+fn holders(inodes: &BTreeSet<u64>) -> BTreeMap<u64, Vec<Program>> {
+    let mut found: BTreeMap<u64, Vec<Program>> = BTreeMap::new();
+    if inodes.is_empty() {
+        return found;
+    }
+    // systemd listens for its units.
+    for pid in loaders::of_host().chain([1]) {
+        let files = procfs::open_files(pid);
+        let own = files.filter_map(|(_, target)| socket_inode(target.as_os_str()));
+        let own: BTreeSet<u64> = own.filter(|inode| inodes.contains(inode)).collect();
+        if let Some(program) = (!own.is_empty()).then(|| program(pid)).flatten() {
+            for inode in own {
+                found.entry(inode).or_default().push(program.clone());
+            }
+        }
+    }
+    found
+}
