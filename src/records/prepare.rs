@@ -1,17 +1,18 @@
 //! From a request to the surveyed pods.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use crate::inventory::nics::LLDPAD;
 use crate::inventory::sockets::loaders;
 use crate::inventory::{Inventory, procfs};
+use crate::kernel::ability;
 use crate::matching::{NetnsKey, Selection};
 use crate::model::net::link::nic::NicGroup;
 use crate::model::pod::by_netns::ByNetns;
-use crate::model::problem::{ForeignCause, MatchingCause};
+use crate::model::problem::{ForeignCause, KeptIndex, MatchingCause};
 use crate::model::{Checkpoint, IfName, NodeState, PodId, PodInfo, Problem};
-use crate::plan::{DaemonState, NicMode, NicRules};
+use crate::plan::{DaemonState, IndexMode, NicMode, NicRules};
 use crate::records::cni_cache;
 use crate::records::contest::{self, CNI_CACHE};
 use crate::records::fallback::{Fallback, FallbackRequest};
@@ -36,6 +37,8 @@ pub(crate) struct SurveyRequest {
     pub with_daemons: bool,
     /// What becomes of settings of NICs.
     pub nic: NicMode,
+    /// What becomes of the ifindexes of NICs.
+    pub index: IndexMode,
     /// The parent of interfaces for which their source names none.
     pub parent: Option<IfName>,
     pub runtimes: RuntimeConfig,
@@ -52,6 +55,7 @@ impl SurveyRequest {
             fallback: Fallback::GenerationsAndCache,
             with_daemons: false,
             nic: NicMode::default(),
+            index: IndexMode::default(),
             parent: None,
             runtimes,
             cni_cache: CNI_CACHE.into(),
@@ -110,6 +114,7 @@ pub(crate) fn prepare_with(
     surveyed.baseline.daemons = daemons;
     let nic = nic_rules(request, &surveyed);
     surveyed.baseline.nic = nic;
+    surveyed.baseline.kept_indexes = kept_indexes(request.index, &mut surveyed);
     for one in &mut surveyed.matched {
         one.nic = nic;
         // A record from elsewhere is older.
@@ -147,6 +152,18 @@ fn nic_rules(request: &SurveyRequest, surveyed: &Surveyed) -> NicRules {
         irqs_are_balanced: recorded.contains(&NicGroup::Irqs) && procfs::runs(IRQBALANCE),
         dcb_is_managed: recorded.contains(&NicGroup::Dcb) && procfs::runs(LLDPAD),
     }
+}
+
+/// The ifindexes that no device of the host gets back, and why: all of them, or none.
+fn kept_indexes(mode: IndexMode, surveyed: &mut Surveyed) -> BTreeMap<u32, KeptIndex> {
+    let why = match mode {
+        IndexMode::Restore => ability::kept_index(&mut surveyed.host.socket),
+        IndexMode::Keep => Some(KeptIndex::Requested),
+    };
+    let devices = surveyed.baseline.state.links.iter();
+    let all = devices.filter(|link| link.is_device());
+    let all = all.filter_map(|link| Some((link.index, why.clone()?)));
+    all.collect()
 }
 
 /// What becomes of what daemons own: they have hardly withdrawn it since the snapshot of a window that is open.

@@ -186,6 +186,19 @@ fn take_device(
     moved
 }
 
+/// Gives a device of the host another ifindex, where the kernel can: it moves to a namespace and back. One that cannot move back, and
+/// one whose netfix dies, is returned by the kernel.
+pub(super) fn renumber(socket: &mut Socket, device: &Link, index: u32) -> Result<(), Error> {
+    let (host, mut empty) = (Netns::here()?, Between::open()?);
+    socket.run_one(link::move_to(device.index, empty.netns.raw_fd(), 0))??;
+    let moved = link::index_of(&mut empty.socket, &device.name)?;
+    let device = Link {
+        index,
+        ..device.clone()
+    };
+    empty.move_out(moved, &(&host, &device))
+}
+
 #[cfg(test)]
 mod tests {
     use std::process::Command;
@@ -232,5 +245,38 @@ mod tests {
             assert_eq!(index_of(&mut pod.socket, "macvlan0"), None);
         }
         assert_eq!(index_of(&mut host, "macvlan0"), None);
+    }
+
+    #[test]
+    fn a_device_gets_the_index_that_names_it_elsewhere() {
+        let read = |words: &str| {
+            let output = Command::new("sh").args(["-c", words]).output().unwrap();
+            assert!(output.status.success(), "{output:?}");
+            String::from_utf8(output.stdout).unwrap()
+        };
+        let all = || {
+            read(
+                "ip link add eth0 index 77 type veth peer name peer index 80 && ip link set eth0 up alias lan mtu 1400 address 0a:00:00:00:00:01",
+            );
+            let mut socket = Socket::open_here().unwrap();
+            let mut renumber = |now, index| {
+                let device = Link {
+                    index: now,
+                    ..Link::plain("eth0".parse().unwrap(), LinkKind::Physical)
+                };
+                renumber(&mut socket, &device, index).unwrap();
+            };
+            renumber(77, 7);
+            let shown = read("ip link show eth0");
+            assert!(shown.starts_with("7: eth0@"), "{shown}");
+            for kept in ["mtu 1400", "alias lan", "0a:00:00:00:00:01"] {
+                assert!(shown.contains(kept), "{shown}");
+            }
+            // Another one has it: the device comes back all the same.
+            renumber(7, 80);
+            let shown = read("ip link show eth0");
+            assert!(shown.starts_with("7: eth0@"), "{shown}");
+        };
+        netns::in_new(all).unwrap();
     }
 }

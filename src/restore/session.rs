@@ -216,7 +216,10 @@ fn in_order(
     host.managed.query();
     let inside = batch::lost_devices(&mut pods, host.host);
     let mut notes = wait_nic::for_devices(host.host, host.baseline, &inside, &mut host.limit)?;
-    // Restore the host's links under the pods. What their owners bring back is left to the owners.
+    // What pods use is not interrupted.
+    let is_whole = !surveyed.is_selection;
+    host.spare_used(|host| is_whole.then(|| batch::used(&mut pods, &surveyed.unmatched, host)));
+    // Restore the host's links under the pods, their ifindexes first. What their owners bring back is left to the owners.
     progress.notice(Progress::Phase(Stage::RestoringHost, 1));
     let (links, parents) = (host.restore(progress)?, host.parents());
     let scene = Scene {

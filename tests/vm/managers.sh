@@ -4,7 +4,7 @@
 . "$LAB_REPO/tests/vm/lib.sh"
 
 # Restores and upgrades by turns.
-ROUNDS=20
+ROUNDS=${NETFIX_ROUNDS:-20}
 VLAN=$NIC.3
 # An emulated processor is slow, and so are managers on it.
 GRACE=90s

@@ -8,7 +8,7 @@ use crate::inventory::observe::Host;
 use crate::journal;
 use crate::kernel::Error;
 use crate::matching::host_baseline::HostBaseline;
-use crate::model::problem::{ConflictCause, RestoreCause};
+use crate::model::problem::{ConflictCause, KeptIndex, RestoreCause};
 use crate::model::window::LostSetting;
 use crate::model::{Address, IfName, LinkKind, Problem};
 use crate::plan::{AwaitedEvent, Change, HostLinks, NetlinkStep, Plan, Step};
@@ -55,6 +55,8 @@ pub(in crate::restore) struct HostJob<'a> {
     awaited_carrier: Option<Instant>,
     /// Whether the one wait for virtual functions that others make is over.
     has_awaited_functions: bool,
+    /// What the wait for devices with another ifindex found.
+    notes: Vec<Problem>,
 }
 
 /// The host's steps, its state after them, and its problems.
@@ -82,6 +84,7 @@ impl<'a> HostJob<'a> {
             silent: Vec::new(),
             awaited_carrier: None,
             has_awaited_functions: false,
+            notes: Vec::new(),
         }
     }
 
@@ -105,6 +108,7 @@ impl<'a> HostJob<'a> {
         let of_profile = |dev: &IfName| self.managed.settings_of(dev);
         findings.extend(setting_owners::findings(&self.done, self.host, of_profile));
         findings.extend(not_selected(self.host, self.baseline));
+        findings.extend(self.notes.iter().cloned());
         findings
     }
 
@@ -182,6 +186,9 @@ impl<'a> HostJob<'a> {
         let mut rounds = 0;
         loop {
             let (missing, mut links) = self.plan();
+            if self.renumber(&missing)? {
+                continue;
+            }
             let made = mem::take(&mut links.functions);
             if !made.is_empty() && !mem::replace(&mut self.has_awaited_functions, true) {
                 wait_nic::for_functions(self.host, &made, self.limit)?;
@@ -215,6 +222,56 @@ impl<'a> HostJob<'a> {
             }
             self.host.refresh()?;
         }
+    }
+
+    /// Leaves its ifindex to each device that is up and that pods use, as `used` finds them: `None` if pods may use all.
+    pub(in crate::restore) fn spare_used(
+        &mut self,
+        used: impl FnOnce(&Host) -> Option<BTreeSet<IfName>>,
+    ) {
+        let (plan, _) = plan_of(self.host, self.baseline);
+        let is_up = |dev| self.host.state.link(dev).is_some_and(|link| link.flags.up);
+        let steps = plan.steps.iter().filter_map(Step::renumbered);
+        let steps: Vec<_> = steps.filter(|(dev, _)| is_up(dev)).collect();
+        if steps.is_empty() {
+            return;
+        }
+        let used = used(self.host);
+        let kept = steps.into_iter().filter_map(|(dev, index)| match &used {
+            None => Some((index, KeptIndex::Selection)),
+            Some(used) => used.contains(dev).then_some((index, KeptIndex::Pods)),
+        });
+        self.baseline.kept_indexes.extend(kept);
+    }
+
+    /// Gives devices their former ifindexes back before all else, and waits until udev has finished with them again. Returns whether
+    /// it tried: once for each.
+    fn renumber(&mut self, missing: &Plan) -> Result<bool, Error> {
+        let mut steps = missing.steps.clone();
+        steps.retain(|step| step.renumbered().is_some());
+        if steps.is_empty() {
+            return Ok(false);
+        }
+        self.apply(&steps);
+        // They went down, as devices that were away.
+        self.limit.limits.awaits_carrier = true;
+        self.managed.await_carrier();
+        let problems = wait_nic::for_devices(self.host, self.baseline, &[], &mut self.limit)?;
+        self.notes.extend(problems);
+        for step in &steps {
+            let Some((_, index)) = step.renumbered() else {
+                continue;
+            };
+            let mut links = self.host.state.links.iter();
+            if !links.any(|link| link.index == index) {
+                let mut failures = self.failures.iter();
+                let failed = failures.find(|failed| failed.step == *step);
+                let error = failed.map(|failed| failed.error.to_string());
+                let kept = KeptIndex::Refused(error);
+                self.baseline.kept_indexes.insert(index, kept);
+            }
+        }
+        Ok(true)
     }
 
     /// All that is missing in the state that was read last, and the addresses among it that are to be probed.

@@ -127,6 +127,11 @@ impl<'a> Managed<'a> {
         }
     }
 
+    /// Devices of theirs were away.
+    pub(super) fn await_carrier(&mut self) {
+        self.limit.limits.awaits_carrier = true;
+    }
+
     /// Begins to query the managers, beside the wait for the NIC.
     pub(in crate::restore) fn query(&mut self) {
         let grace = self.limit.limits.manager_grace;

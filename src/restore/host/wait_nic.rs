@@ -180,7 +180,7 @@ fn for_final_names(
     inside: &[Hardware],
     limit: WaitLimit<'_>,
 ) -> Result<Vec<Problem>, Error> {
-    let is_new = |(then, now): &(&Link, &Link)| then.index != now.index;
+    let is_new = |(then, now): &(&Link, &Link)| then.is_made_anew(now);
     if !devices(host, baseline).iter().any(is_new) && inside.is_empty() {
         return Ok(Vec::new());
     }

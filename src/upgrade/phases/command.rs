@@ -13,6 +13,7 @@ use crate::model::window::Run;
 use crate::model::{Exit, LinkGraph, Problem};
 use crate::refusal::Refusal;
 use crate::upgrade::baseline::Baseline;
+use crate::upgrade::ledger::Ledger;
 use crate::upgrade::limit::TimeLimit;
 use crate::upgrade::phases::termination::{Termination, Terms};
 use crate::upgrade::phases::watch;
@@ -165,15 +166,21 @@ pub(crate) fn before(
     }
 }
 
-/// Runs `--after`, with the window's exit code; its failure changes nothing about the pods.
+/// Runs `--after`, with the window's exit code, and the devices that another number names now; its failure changes nothing about the
+/// pods.
 pub(crate) fn after(
     hook: Option<&str>,
     end: Exit,
-    session: &WindowSession,
-    signals: &Signals,
+    baseline: Option<&Baseline>,
+    ledger: &Ledger,
 ) -> Option<Problem> {
+    let (session, signals) = (&ledger.session, &ledger.signals);
     let (hook, end) = (hook?, (end as u8).to_string());
-    let variables = [("NETFIX_VERDICT", end.as_str())];
+    let renumbered = baseline.map(Baseline::renumbered).unwrap_or_default();
+    let variables = [
+        ("NETFIX_VERDICT", end.as_str()),
+        ("NETFIX_RENUMBERED", renumbered.as_str()),
+    ];
     let cause = run_hook(hook, &variables, session, UserCommand::After, signals)?;
     let cause = match cause {
         CommandCause::TimedOut { limit } | CommandCause::NotEnded { limit } => {
