@@ -9,7 +9,7 @@ mod take_back;
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::{create_links, request};
+use super::{between, request};
 use crate::kernel::conf::{sysctl, sysfs};
 use crate::kernel::link::multicast;
 use crate::kernel::{Errno, Error, Request, Socket, link};
@@ -265,7 +265,7 @@ impl Runner<'_> {
                 .try_for_each(|group| multicast::join(dev, *group))?,
             Step::Index { dev, index, now: _ } => {
                 let device = self.state.link(dev).ok_or(Errno::ENODEV)?;
-                create_links::renumber(self.socket, device, *index)?;
+                between::renumber(self.socket, device, *index)?;
             }
             Step::Nic(_) | Step::Netlink(_) => {}
         }

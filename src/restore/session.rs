@@ -205,9 +205,8 @@ fn in_order(
     progress: &mut dyn Listener,
 ) -> Result<Done, Error> {
     let recorded = pods.iter().map(|pod| pod.matched.pod.netns.key()).collect();
-    let node = surveyed.node_state.as_ref();
+    let (mut pending, node) = (Pending::default(), surveyed.node_state.as_ref());
     let mut host = HostJob::new(&mut surveyed.host, &mut surveyed.baseline, limit, permit);
-    let mut pending = Pending::default();
     course.begin(|| host.parents());
     // Give each bond its MAC back: without ports it would take over that of its next port.
     host.keep_bond_macs()?;
@@ -216,10 +215,8 @@ fn in_order(
     host.managed.query();
     let inside = batch::lost_devices(&mut pods, host.host);
     let mut notes = wait_nic::for_devices(host.host, host.baseline, &inside, &mut host.limit)?;
-    // What pods use is not interrupted.
-    let is_whole = !surveyed.is_selection;
-    host.spare_used(|host| is_whole.then(|| batch::used(&mut pods, &surveyed.unmatched, host)));
-    // Restore the host's links under the pods, their ifindexes first. What their owners bring back is left to the owners.
+    host.spare_used(|host| batch::used(&mut pods, &surveyed.unmatched, host));
+    // Restore the host's links under the pods, and first the ifindexes of those that no pod uses. What their owners bring back is left to the owners.
     progress.notice(Progress::Phase(Stage::RestoringHost, 1));
     let (links, parents) = (host.restore(progress)?, host.parents());
     let scene = Scene {

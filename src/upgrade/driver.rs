@@ -379,10 +379,10 @@ impl Driver<'_> {
 
     /// Runs `--after`, unless kubelet is still paused.
     fn after(&mut self, end: Exit, baseline: Option<&baseline::Baseline>) {
-        let ledger = &self.ledger;
-        if !ledger.session.window().is_paused()
-            && let Some(problem) = command::after(self.request.after, end, baseline, ledger)
-        {
+        let (session, signals) = (&self.ledger.session, &self.ledger.signals);
+        let hook = self.request.after;
+        let hook = hook.filter(|_| !session.window().is_paused());
+        if let Some(problem) = command::after(hook, end, baseline, (session, signals)) {
             self.ledger.report(Area::Command, problem);
         }
     }

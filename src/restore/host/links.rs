@@ -224,11 +224,8 @@ impl<'a> HostJob<'a> {
         }
     }
 
-    /// Leaves its ifindex to each device that is up and that pods use, as `used` finds them: `None` if pods may use all.
-    pub(in crate::restore) fn spare_used(
-        &mut self,
-        used: impl FnOnce(&Host) -> Option<BTreeSet<IfName>>,
-    ) {
+    /// Leaves its ifindex to each device that is up and that pods use, as `used` finds them. Those that are not selected may use each.
+    pub(in crate::restore) fn spare_used(&mut self, used: impl FnOnce(&Host) -> BTreeSet<IfName>) {
         let (plan, _) = plan_of(self.host, self.baseline);
         let is_up = |dev| self.host.state.link(dev).is_some_and(|link| link.flags.up);
         let steps = plan.steps.iter().filter_map(Step::renumbered);
@@ -236,7 +233,7 @@ impl<'a> HostJob<'a> {
         if steps.is_empty() {
             return;
         }
-        let used = used(self.host);
+        let used = self.baseline.is_whole.then(|| used(self.host));
         let kept = steps.into_iter().filter_map(|(dev, index)| match &used {
             None => Some((index, KeptIndex::Selection)),
             Some(used) => used.contains(dev).then_some((index, KeptIndex::Pods)),

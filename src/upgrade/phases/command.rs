@@ -13,7 +13,6 @@ use crate::model::window::Run;
 use crate::model::{Exit, LinkGraph, Problem};
 use crate::refusal::Refusal;
 use crate::upgrade::baseline::Baseline;
-use crate::upgrade::ledger::Ledger;
 use crate::upgrade::limit::TimeLimit;
 use crate::upgrade::phases::termination::{Termination, Terms};
 use crate::upgrade::phases::watch;
@@ -172,9 +171,8 @@ pub(crate) fn after(
     hook: Option<&str>,
     end: Exit,
     baseline: Option<&Baseline>,
-    ledger: &Ledger,
+    (session, signals): (&WindowSession, &Signals),
 ) -> Option<Problem> {
-    let (session, signals) = (&ledger.session, &ledger.signals);
     let (hook, end) = (hook?, (end as u8).to_string());
     let renumbered = baseline.map(Baseline::renumbered).unwrap_or_default();
     let variables = [

@@ -6,6 +6,9 @@
 # shellcheck source=tests/vm/nic.sh
 . "$LAB_REPO/tests/vm/nic.sh"
 
+# Forwarding changes this too.
+tidy() { echo 0 >/proc/sys/net/ipv4/ip_forward; echo 1 >/proc/sys/net/ipv4/conf/all/accept_redirects; }
+
 index() { cat "/sys/class/net/$1/ifindex"; }
 
 # firewall: everything is dropped that no rule lets through the NIC by its number, alone or in a set; a network behind the host

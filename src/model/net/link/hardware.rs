@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::Mac;
 use crate::model::net::link::nic::FunctionOf;
 use crate::model::text::{escape, join};
-use crate::model::{Link, Mac};
 
 /// The identity of a device.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -28,18 +28,6 @@ pub struct Hardware {
     /// The inode of its folder in sysfs: another one once its driver has made it anew, while its ifindex may be given back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instance: Option<u64>,
-}
-
-impl Link {
-    /// Whether its driver has made the device anew since this record, which is of the same boot. Without that of a sysfs, the ifindex
-    /// decides.
-    pub(crate) fn is_made_anew(&self, now: &Self) -> bool {
-        let instance = |link: &Self| link.hardware.as_ref()?.instance;
-        match instance(self).zip(instance(now)) {
-            Some((then, now)) => then != now,
-            None => self.index != 0 && self.index != now.index,
-        }
-    }
 }
 
 impl Hardware {
@@ -157,7 +145,6 @@ impl fmt::Display for OtherDriver {
 
 #[cfg(test)]
 mod tests {
-    use crate::model::LinkKind;
     use crate::model::net::link::hardware::*;
 
     fn hardware(mac: Option<u8>, bus: Option<&str>) -> Hardware {
@@ -177,24 +164,6 @@ mod tests {
         assert!(nic.is_same(&hardware(None, Some("0000:00:02.0"))));
         assert!(!nic.is_same(&hardware(Some(2), Some("0000:00:02.0"))));
         assert!(!nic.is_same(&hardware(None, None)));
-    }
-
-    #[test]
-    fn a_device_with_its_former_ifindex_is_another_one_by_its_folder_in_sysfs() {
-        let device = |index, instance| Link {
-            index,
-            hardware: Some(Hardware {
-                instance,
-                ..hardware(Some(1), None)
-            }),
-            ..Link::plain("eth0".parse().unwrap(), LinkKind::Physical)
-        };
-        let then = device(2, Some(100));
-        assert!(then.is_made_anew(&device(2, Some(200))));
-        assert!(!then.is_made_anew(&device(7, Some(100))));
-        // A record of an earlier version, and a kernel without a sysfs of a namespace.
-        assert!(then.is_made_anew(&device(7, None)));
-        assert!(!device(2, None).is_made_anew(&device(2, Some(200))));
     }
 
     #[test]
