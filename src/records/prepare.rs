@@ -12,7 +12,7 @@ use crate::model::net::link::nic::NicGroup;
 use crate::model::pod::by_netns::ByNetns;
 use crate::model::problem::{ForeignCause, KeptIndex, MatchingCause};
 use crate::model::{Checkpoint, IfName, NodeState, PodId, PodInfo, Problem};
-use crate::plan::{DaemonState, IndexMode, NicMode, NicRules};
+use crate::plan::{DaemonState, IndexMode, NicMode, NicRules, snapshot_quality};
 use crate::records::cni_cache;
 use crate::records::contest::{self, CNI_CACHE};
 use crate::records::fallback::{Fallback, FallbackRequest};
@@ -154,16 +154,32 @@ fn nic_rules(request: &SurveyRequest, surveyed: &Surveyed) -> NicRules {
     }
 }
 
-/// The ifindexes that no device of the host gets back, and why: all of them, or none.
+/// The ifindexes that devices of the host do not get back, and why.
 fn kept_indexes(mode: IndexMode, surveyed: &mut Surveyed) -> BTreeMap<u32, KeptIndex> {
     let why = match mode {
         IndexMode::Restore => ability::kept_index(&mut surveyed.host.socket),
         IndexMode::Keep => Some(KeptIndex::Requested),
     };
-    let devices = surveyed.baseline.state.links.iter();
-    let all = devices.filter(|link| link.is_device());
-    let all = all.filter_map(|link| Some((link.index, why.clone()?)));
-    all.collect()
+    let recorded = &surveyed.baseline.state;
+    if let Some(why) = why {
+        let devices = recorded.links.iter().filter(|link| link.is_device());
+        return devices.map(|link| (link.index, why.clone())).collect();
+    }
+    // Those that are up may carry packets of pods, which are not interrupted.
+    let other = snapshot_quality::renumbered(recorded, &surveyed.host.state);
+    let up = other.filter(|(_, now)| now.flags.up);
+    let mut up: Vec<_> = up
+        .map(|(then, now)| (now.name.clone(), then.index))
+        .collect();
+    let mut why = KeptIndex::Selection;
+    if !surveyed.is_selection && !up.is_empty() {
+        let used = surveyed.used_links();
+        up.retain(|(name, _)| used.contains(name));
+        why = KeptIndex::Pods;
+    }
+    up.into_iter()
+        .map(|(_, index)| (index, why.clone()))
+        .collect()
 }
 
 /// What becomes of what daemons own: they have hardly withdrawn it since the snapshot of a window that is open.

@@ -264,8 +264,8 @@ impl Runner<'_> {
                 .iter()
                 .try_for_each(|group| multicast::join(dev, *group))?,
             Step::Index { dev, index, now: _ } => {
-                let device = self.state.link(dev).ok_or(Errno::ENODEV)?;
-                between::renumber(self.socket, device, *index)?;
+                let present = self.index(dev)?;
+                between::renumber(self.socket, present, *index)?;
             }
             Step::Nic(_) | Step::Netlink(_) => {}
         }

@@ -21,30 +21,30 @@ impl Between {
         })?
     }
 
-    /// Moves the only link here to where it belongs, with its name and, since Linux 5.13, its index.
+    /// Moves the only link here to where it belongs, with its name.
     pub fn move_out(&mut self, index: u32, (netns, link): (&Netns, &Link)) -> Result<(), Error> {
         self.socket.run_one(link::rename(index, &link.name))??;
+        self.move_to(netns, index, link.index)
+    }
+
+    /// Moves the only link here and gives it, since Linux 5.13, the `wanted` index there.
+    fn move_to(&mut self, netns: &Netns, index: u32, wanted: u32) -> Result<(), Error> {
         let moved = |wanted| link::move_to(index, netns.raw_fd(), wanted);
-        let mut result = self.socket.run_one(moved(link.index))?;
-        if link.index != 0 && result.is_err() {
-            // Its old index is taken there; the link matters more than its number.
+        let mut result = self.socket.run_one(moved(wanted))?;
+        if wanted != 0 && result.is_err() {
+            // Another link has it there; the link matters more than its number.
             result = self.socket.run_one(moved(0))?;
         }
         Ok(result?)
     }
 }
 
-/// Gives a device of the host another ifindex, where the kernel can: it moves to a namespace and back. One that cannot move back, and
-/// one whose netfix dies, is returned by the kernel.
-pub(super) fn renumber(socket: &mut Socket, device: &Link, index: u32) -> Result<(), Error> {
+/// Gives a device of the host another ifindex, where the kernel can: it moves to a namespace, where it keeps the present one, and back.
+/// One that cannot move back, and one whose netfix dies, is returned by the kernel.
+pub(super) fn renumber(socket: &mut Socket, present: u32, wanted: u32) -> Result<(), Error> {
     let (host, mut empty) = (Netns::here()?, Between::open()?);
-    socket.run_one(link::move_to(device.index, empty.netns.raw_fd(), 0))??;
-    let moved = link::index_of(&mut empty.socket, &device.name)?;
-    let device = Link {
-        index,
-        ..device.clone()
-    };
-    empty.move_out(moved, (&host, &device))
+    socket.run_one(link::move_to(present, empty.netns.raw_fd(), 0))??;
+    empty.move_to(&host, present, wanted)
 }
 
 #[cfg(test)]
@@ -52,7 +52,6 @@ mod tests {
     use std::process::Command;
 
     use super::*;
-    use crate::model::LinkKind;
 
     #[test]
     fn a_device_gets_the_index_that_names_it_elsewhere() {
@@ -66,21 +65,14 @@ mod tests {
                 "ip link add eth0 index 77 type veth peer name peer index 80 && ip link set eth0 up alias lan mtu 1400 address 0a:00:00:00:00:01",
             );
             let mut socket = Socket::open_here().unwrap();
-            let mut renumber = |now, index| {
-                let device = Link {
-                    index: now,
-                    ..Link::plain("eth0".parse().unwrap(), LinkKind::Physical)
-                };
-                renumber(&mut socket, &device, index).unwrap();
-            };
-            renumber(77, 7);
+            renumber(&mut socket, 77, 7).unwrap();
             let shown = read("ip link show eth0");
             assert!(shown.starts_with("7: eth0@"), "{shown}");
             for kept in ["mtu 1400", "alias lan", "0a:00:00:00:00:01"] {
                 assert!(shown.contains(kept), "{shown}");
             }
             // Another one has it: the device comes back all the same.
-            renumber(7, 80);
+            renumber(&mut socket, 7, 80).unwrap();
             let shown = read("ip link show eth0");
             assert!(shown.starts_with("7: eth0@"), "{shown}");
         };

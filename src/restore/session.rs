@@ -29,7 +29,7 @@ use crate::restore::course::{Course, Removal};
 use crate::restore::facts::{DeviceFaults, Limits, Restored, RestoredPod};
 use crate::restore::host::links::{HostDone, HostJob};
 use crate::restore::host::scope::ParentChange;
-use crate::restore::host::wait_nic::{self, WaitLimit};
+use crate::restore::host::wait_nic::WaitLimit;
 use crate::restore::permit::Permit;
 use crate::restore::pods::pod::PodJob;
 use crate::restore::pods::probed::{self, Scene};
@@ -205,18 +205,18 @@ fn in_order(
     progress: &mut dyn Listener,
 ) -> Result<Done, Error> {
     let recorded = pods.iter().map(|pod| pod.matched.pod.netns.key()).collect();
-    let (mut pending, node) = (Pending::default(), surveyed.node_state.as_ref());
+    let node = surveyed.node_state.as_ref();
     let mut host = HostJob::new(&mut surveyed.host, &mut surveyed.baseline, limit, permit);
+    let mut pending = Pending::default();
     course.begin(|| host.parents());
     // Give each bond its MAC back: without ports it would take over that of its next port.
     host.keep_bond_macs()?;
-    // Wait until the NIC is back under its final name, and the devices that were inside pods too.
+    // Wait until the NIC is back under its final name and with its ifindex, and the devices that were inside pods too.
     progress.notice(host.waiting(Wait::Device));
     host.managed.query();
     let inside = batch::lost_devices(&mut pods, host.host);
-    let mut notes = wait_nic::for_devices(host.host, host.baseline, &inside, &mut host.limit)?;
-    host.spare_used(|host| batch::used(&mut pods, &surveyed.unmatched, host));
-    // Restore the host's links under the pods, and first the ifindexes of those that no pod uses. What their owners bring back is left to the owners.
+    let mut notes = host.wait_for_devices(&inside, progress)?;
+    // Restore the host's links under the pods. What their owners bring back is left to the owners.
     progress.notice(Progress::Phase(Stage::RestoringHost, 1));
     let (links, parents) = (host.restore(progress)?, host.parents());
     let scene = Scene {

@@ -5,6 +5,8 @@
 
 # Restores and upgrades by turns.
 ROUNDS=${NETFIX_ROUNDS:-20}
+# A NIC that is up gets its ifindex back only where all pods are known.
+SELECT=()
 VLAN=$NIC.3
 # An emulated processor is slow, and so are managers on it.
 GRACE=90s

@@ -1,5 +1,7 @@
 //! Restores the host's own links, in rounds.
 
+mod ifindex;
+
 use std::collections::{BTreeSet, HashSet};
 use std::mem;
 use std::time::Instant;
@@ -7,10 +9,11 @@ use std::time::Instant;
 use crate::inventory::observe::Host;
 use crate::journal;
 use crate::kernel::Error;
+use crate::managers::Owners;
 use crate::matching::host_baseline::HostBaseline;
-use crate::model::problem::{ConflictCause, KeptIndex, RestoreCause};
+use crate::model::problem::{ConflictCause, RestoreCause};
 use crate::model::window::LostSetting;
-use crate::model::{Address, IfName, LinkKind, Problem};
+use crate::model::{Address, IfName, Link, LinkKind, Problem};
 use crate::plan::{AwaitedEvent, Change, HostLinks, NetlinkStep, Plan, Step};
 use crate::progress::{Listener, Progress, Wait};
 use crate::restore::apply::{self, FailedStep, remaining};
@@ -55,8 +58,6 @@ pub(in crate::restore) struct HostJob<'a> {
     awaited_carrier: Option<Instant>,
     /// Whether the one wait for virtual functions that others make is over.
     has_awaited_functions: bool,
-    /// What the wait for devices with another ifindex found.
-    notes: Vec<Problem>,
 }
 
 /// The host's steps, its state after them, and its problems.
@@ -84,7 +85,6 @@ impl<'a> HostJob<'a> {
             silent: Vec::new(),
             awaited_carrier: None,
             has_awaited_functions: false,
-            notes: Vec::new(),
         }
     }
 
@@ -108,7 +108,6 @@ impl<'a> HostJob<'a> {
         let of_profile = |dev: &IfName| self.managed.settings_of(dev);
         findings.extend(setting_owners::findings(&self.done, self.host, of_profile));
         findings.extend(not_selected(self.host, self.baseline));
-        findings.extend(self.notes.iter().cloned());
         findings
     }
 
@@ -186,7 +185,7 @@ impl<'a> HostJob<'a> {
         let mut rounds = 0;
         loop {
             let (missing, mut links) = self.plan();
-            if self.renumber(&missing)? {
+            if self.renumber(&missing, progress)? {
                 continue;
             }
             let made = mem::take(&mut links.functions);
@@ -222,53 +221,6 @@ impl<'a> HostJob<'a> {
             }
             self.host.refresh()?;
         }
-    }
-
-    /// Leaves its ifindex to each device that is up and that pods use, as `used` finds them. Those that are not selected may use each.
-    pub(in crate::restore) fn spare_used(&mut self, used: impl FnOnce(&Host) -> BTreeSet<IfName>) {
-        let (plan, _) = plan_of(self.host, self.baseline);
-        let is_up = |dev| self.host.state.link(dev).is_some_and(|link| link.flags.up);
-        let steps = plan.steps.iter().filter_map(Step::renumbered);
-        let steps: Vec<_> = steps.filter(|(dev, _)| is_up(dev)).collect();
-        if steps.is_empty() {
-            return;
-        }
-        let used = self.baseline.is_whole.then(|| used(self.host));
-        let kept = steps.into_iter().filter_map(|(dev, index)| match &used {
-            None => Some((index, KeptIndex::Selection)),
-            Some(used) => used.contains(dev).then_some((index, KeptIndex::Pods)),
-        });
-        self.baseline.kept_indexes.extend(kept);
-    }
-
-    /// Gives devices their former ifindexes back before all else, and waits until udev has finished with them again. Returns whether
-    /// it tried: once for each.
-    fn renumber(&mut self, missing: &Plan) -> Result<bool, Error> {
-        let mut steps = missing.steps.clone();
-        steps.retain(|step| step.renumbered().is_some());
-        if steps.is_empty() {
-            return Ok(false);
-        }
-        self.apply(&steps);
-        // They went down, as devices that were away.
-        self.limit.limits.awaits_carrier = true;
-        self.managed.await_carrier();
-        let problems = wait_nic::for_devices(self.host, self.baseline, &[], &mut self.limit)?;
-        self.notes.extend(problems);
-        for step in &steps {
-            let Some((_, index)) = step.renumbered() else {
-                continue;
-            };
-            let mut links = self.host.state.links.iter();
-            if !links.any(|link| link.index == index) {
-                let mut failures = self.failures.iter();
-                let failed = failures.find(|failed| failed.step == *step);
-                let error = failed.map(|failed| failed.error.to_string());
-                let kept = KeptIndex::Refused(error);
-                self.baseline.kept_indexes.insert(index, kept);
-            }
-        }
-        Ok(true)
     }
 
     /// All that is missing in the state that was read last, and the addresses among it that are to be probed.
@@ -346,8 +298,13 @@ impl<'a> HostJob<'a> {
         &mut self,
         progress: &mut dyn Listener,
     ) -> Result<(), Error> {
+        let is_at_work = |known: &Owners, manager, link: &Link, host: &Host| {
+            // It may drop them at first.
+            let has_addresses = host.state.addresses.iter().any(|one| one.dev == link.name);
+            has_addresses && known.is_at_work(manager, &link.name, link.index)
+        };
         self.managed
-            .wait_until_done(self.host, self.baseline, progress)?;
+            .wait_until_done(self.host, self.baseline, progress, is_at_work)?;
         self.host.refresh()?;
         self.is_unobserved = false;
         self.plan();

@@ -1,7 +1,6 @@
 //! The pods of a turn together: their links in few sends from the host, then each pod's settings, addresses and routes from
 //! inside, in parallel, until a new observation of the pod shows nothing missing.
 
-use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc;
 use std::thread;
@@ -11,10 +10,9 @@ use crate::inventory::observe::Host;
 use crate::inventory::visit;
 use crate::kernel::{Errno, Error, Socket};
 use crate::model::problem::InventoryCause;
-use crate::model::{Hardware, IfName, Link, LinkGraph, NetState};
+use crate::model::{Hardware, Link, NetState};
 use crate::plan::HostLinks;
 use crate::progress::{Listener, Progress};
-use crate::records::survey::Unmatched;
 use crate::restore::create_links;
 use crate::restore::permit::Permit;
 use crate::restore::pods::pod::PodJob;
@@ -47,21 +45,6 @@ pub(in crate::restore) fn lost_devices(pods: &mut [PodJob], host: &Host) -> Vec<
         }
     }
     lost
-}
-
-/// The links of the host that carry packets of the links which pods have now; `young` are the pods without a record.
-pub(in crate::restore) fn used(
-    pods: &mut [PodJob],
-    young: &[Unmatched],
-    host: &Host,
-) -> BTreeSet<IfName> {
-    let mut pods: Vec<&mut PodJob> = pods.iter_mut().collect();
-    let states = visit::visit(&mut pods, |pod| pod.matched.pod.observe_links_inside(host));
-    let states: Vec<NetState> = states.into_iter().flatten().flatten().collect();
-    let graph = LinkGraph::new(&host.state.links);
-    let states = states.iter().chain(young.iter().map(|one| &one.state));
-    let links = states.flat_map(|state| graph.under(&state.links));
-    links.map(|link| link.name).collect()
 }
 
 /// The devices of a namespace that can be recognised.
