@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 
 use super::HostJob;
 use crate::inventory::observe::Host;
-use crate::kernel::Error;
+use crate::kernel::{Error, udev};
 use crate::managers::Owners;
+use crate::model::manager::Manager;
 use crate::model::problem::KeptIndex;
 use crate::model::{Hardware, IfName, Link, Problem};
 use crate::plan::{Plan, Step};
 use crate::progress::Listener;
-use crate::restore::host::wait_nic;
+use crate::restore::host::{managed, wait_nic};
 use crate::situation::plan_of;
 
 impl HostJob<'_> {
@@ -27,10 +28,6 @@ impl HostJob<'_> {
         wait_nic::for_devices(self.host, self.baseline, inside, &mut self.limit)
     }
 
-    fn is_up(&self, dev: &IfName) -> bool {
-        self.host.state.link(dev).is_some_and(|link| link.flags.up)
-    }
-
     /// Gives devices their former ifindexes back, and waits until udev has finished with them again. Returns whether it tried: once for
     /// each.
     pub(super) fn renumber(
@@ -43,22 +40,29 @@ impl HostJob<'_> {
         if steps.is_empty() {
             return Ok(false);
         }
-        // systemd-networkd never makes a VLAN again whose device goes while networkd makes it.
+        // systemd-networkd never makes a VLAN again whose device goes while networkd makes it, and an ifup(8) fails whose device goes.
         let devs = steps.iter().filter_map(Step::renumbered);
-        let begun: BTreeSet<IfName> = devs
-            .filter(|(dev, _)| self.is_up(dev))
-            .map(|(dev, _)| dev.clone())
-            .collect();
-        let is_at_work = |known: &Owners, manager, link: &Link, _: &Host| {
-            begun.contains(&link.name) && !known.has_finished(manager, &link.name, link.index)
+        let devs = devs.filter_map(|(dev, _)| self.host.state.link(dev));
+        let begun = devs.filter(|now| now.flags.up || udev::has_finished(now.index));
+        let begun: BTreeSet<IfName> = begun.map(|now| now.name.clone()).collect();
+        let is_at_work = |known: &Owners, manager: Manager, link: &Link, _: &Host| {
+            let tells = manager != Manager::Ifupdown && begun.contains(&link.name);
+            tells && !known.has_finished(manager, &link.name, link.index)
         };
-        self.managed
-            .wait_until_done(self.host, self.baseline, progress, is_at_work)?;
+        let grace = self.limit.limits.manager_grace;
+        if !begun.is_empty() {
+            self.managed
+                .wait_until_done(self.host, self.baseline, progress, is_at_work)?;
+            managed::wait_until_idle(grace, &|| false);
+        }
         self.apply(&steps);
         // They went down, as devices that were away.
         self.limit.limits.awaits_carrier = true;
         self.managed.limit.limits.awaits_carrier = true;
         wait_nic::for_devices(self.host, self.baseline, &[], &mut self.limit)?;
+        if !begun.is_empty() {
+            managed::wait_until_idle(grace, &|| false);
+        }
         for step in &steps {
             let Some((_, index)) = step.renumbered() else {
                 continue;
