@@ -218,6 +218,7 @@ fn state(recorded: &NetState) {
             daemons: DaemonState::Leave,
             nic: NicRules::default(),
             made: &[],
+            kept_indexes: None,
         };
         steps(&plan::pod(
             recorded,
@@ -250,6 +251,7 @@ fn steps(plan: &Plan) {
             | Step::Sysfs { .. }
             | Step::Sriov(_)
             | Step::JoinGroups { .. }
+            | Step::Index { .. }
             | Step::Nic(_) => {
                 continue;
             }

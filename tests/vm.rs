@@ -100,6 +100,7 @@ const BOOTS: [Boot; 17] = [
         name: "nic",
         scenarios: &[
             "nic-settings",
+            "nic-index",
             "nic-bond",
             "sriov",
             "sriov-risk",

@@ -29,6 +29,7 @@ const OPTIONS: &[&str] = &[
     "max-age",
     "max-new",
     "nic",
+    "nic-index",
     "nic-settings",
     "nic-wait",
     "ping",

@@ -1,14 +1,17 @@
-//! The argument about settings of NICs.
+//! The arguments about settings and ifindexes of NICs.
 
 use clap::Args;
 
 use super::headings::EXPERT;
-use crate::plan::NicMode;
+use crate::plan::{IndexMode, NicMode};
 
-/// What becomes of settings of NICs.
+/// What becomes of settings and ifindexes of NICs.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub struct NicArgs {
     /// What to do with the settings (ethtool) of a NIC that its driver has recreated
     #[arg(long, help_heading = EXPERT, hide_short_help = true, value_enum, value_name = "HOW", default_value_t)]
     pub nic_settings: NicMode,
+    /// What to do with the ifindex of a NIC that its driver has recreated: nftables rules and sockets name the NIC by it
+    #[arg(long, help_heading = EXPERT, hide_short_help = true, value_enum, value_name = "HOW", default_value_t)]
+    pub nic_index: IndexMode,
 }

@@ -21,7 +21,7 @@ const KUBELET: &str = "kubelet";
 const TIMEOUTS: &str = "Timeouts";
 const ROLLBACK: &str = "Rollback";
 const CONDITIONS: &str = "Already done";
-const HOOKS: &str = "Hooks (with NETFIX_WINDOW and NETFIX_VERDICT)";
+const HOOKS: &str = "Hooks (with NETFIX_WINDOW, --after with NETFIX_VERDICT and NETFIX_RENUMBERED)";
 
 /// The unit that is paused, and for how long.
 #[derive(Debug, Clone, Args)]

@@ -113,7 +113,7 @@ fn inside(pod: &NetState, verdict: &PodVerdict, links: &HostLinks, host: &NetSta
         let mut now = host.links.iter();
         let is_same = |one: &Link| one.hardware.as_ref().is_some_and(|own| own.is_same(then));
         let found = now.find(|one| is_same(one));
-        found.is_some_and(|found| found.index != link.index)
+        found.is_some_and(|found| link.is_made_anew(found))
             || links.functions.iter().any(|made| made.is_same(then))
     };
     if devices.iter().any(has_returned) {

@@ -213,6 +213,7 @@ fn observe(
     let (selection, runtimes) = (&request.upgrade.selection, &request.upgrade.runtimes);
     let wanted = SurveyRequest {
         nic: request.upgrade.nic,
+        index: request.upgrade.index,
         ..SurveyRequest::new(selection.clone(), runtimes.clone())
     };
     let Situation { surveyed, compared } = Situation::look(&wanted, store, Depth::Creation)?;

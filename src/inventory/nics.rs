@@ -1,10 +1,13 @@
 //! The NICs of the host: every device with a bus address, and what pods depend on in its place.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::inventory::{functions, procfs};
-use crate::kernel::{Error, Socket, dump, ethtool};
-use crate::model::{IfName, LinkKind, NetState, Nic, Problem};
+use crate::kernel::{Error, Socket, ability, dump, ethtool};
+use crate::managers;
+use crate::model::manager::Manager;
+use crate::model::problem::KeptIndex;
+use crate::model::{IfName, Link, LinkKind, NetState, Nic, Problem};
 use crate::plan::snapshot_quality;
 
 /// The daemon that negotiates data center bridging with the switch, and configures it on the devices.
@@ -52,4 +55,20 @@ pub(crate) fn read(under_pods: &BTreeSet<IfName>) -> Result<Vec<Nic>, Error> {
             (is_device || under_pods.contains(&link.name)).then_some(nic)
         })
         .collect())
+}
+
+/// Those of these links that do not get their ifindex back after a reload of their driver, by it: what the kernel cannot do, or what an
+/// `ifup` would not survive that brings the device up meanwhile.
+pub(crate) fn kept_indexes(socket: &mut Socket, links: &[Link]) -> BTreeMap<u32, KeptIndex> {
+    let kernel = ability::kept_index(socket);
+    let of_ifupdown = managers::brought_up_by_ifupdown(links);
+    let why = |link: &Link| {
+        let is_owned = of_ifupdown.contains(&link.name);
+        let owned = is_owned.then_some(KeptIndex::Owner(Manager::Ifupdown));
+        kernel.clone().or(owned)
+    };
+    let devices = links.iter().filter(|link| link.is_device());
+    devices
+        .filter_map(|link| Some((link.index, why(link)?)))
+        .collect()
 }

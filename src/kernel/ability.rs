@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::path::Path;
 use std::sync::OnceLock;
 
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
@@ -9,6 +10,7 @@ use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{InfoKind, LinkAttribute, LinkInfo, LinkMessage};
 
 use super::{Errno, Error, Request, Socket, netns};
+use crate::model::problem::KeptIndex;
 
 /// The capabilities(7) that a restore needs: to change networks, and to enter namespaces.
 const NEEDED: [(u32, &str); 2] = [(12, "CAP_NET_ADMIN"), (21, "CAP_SYS_ADMIN")];
@@ -86,9 +88,30 @@ fn incomplete(kind: &str) -> Request {
     )
 }
 
+/// Why no device of the host can get a certain ifindex, if so. A kernel that knows the attribute, since Linux 5.13, refuses the number
+/// in this request; others refuse a request without a link. A file that only the first namespace has shows whether this is the first.
+pub(crate) fn kept_index(socket: &mut Socket) -> Option<KeptIndex> {
+    let mut message = LinkMessage::default();
+    message.attributes.push(LinkAttribute::NewIfIndex(-1));
+    let request = Request::new(RouteNetlinkMessage::SetLink(message), 0);
+    let is_first = || Path::new("/proc/sys/net/core/netdev_max_backlog").exists();
+    match socket.run_one(request) {
+        Err(error) => Some(KeptIndex::Refused(Some(error.to_string()))),
+        Ok(Err(Errno::ERANGE)) if is_first() => None,
+        Ok(Err(Errno::ERANGE)) => Some(KeptIndex::Container),
+        Ok(_) => Some(KeptIndex::OldKernel),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_namespace_that_is_not_the_first_gives_no_ifindex_back() {
+        let found = netns::in_new(|| kept_index(&mut Socket::open_here().unwrap()));
+        assert_eq!(found.unwrap(), Some(KeptIndex::Container));
+    }
 
     #[test]
     fn a_kind_that_no_kernel_has_is_missing_and_macvlan_is_not() {

@@ -6,6 +6,7 @@ mod network_manager;
 mod networkd;
 pub(crate) mod settings;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
@@ -38,6 +39,15 @@ pub(crate) fn may_run() -> bool {
     [networkd::STATE, network_manager::STATE, ifupdown::STATE]
         .iter()
         .any(|path| Path::new(path).exists())
+}
+
+/// The devices among these links that ifupdown brings up when they appear.
+pub(crate) fn brought_up_by_ifupdown(links: &[Link]) -> BTreeSet<IfName> {
+    let Some(interfaces) = ifupdown::read() else {
+        return BTreeSet::new();
+    };
+    let links = links.iter().filter(|link| interfaces.are_brought_up(link));
+    links.map(|link| link.name.clone()).collect()
 }
 
 /// A glob of the units with which systemd has a manager bring devices up, and down when they vanish; `None` where there are

@@ -231,8 +231,7 @@ mod tests {
             permanent_mac: link.mac,
             bus: None,
             driver: Some("e1000e".to_owned()),
-            function: None,
-            port: None,
+            ..Hardware::default()
         });
         link
     }

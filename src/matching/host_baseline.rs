@@ -1,11 +1,12 @@
 //! The host's state that a restore brings back, as far as pods need it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::host_parents;
 use crate::model::checkpoint::Extension;
 use crate::model::net::address::DADFAILED;
 use crate::model::net::link::sysctl::Sysctls;
+use crate::model::problem::KeptIndex;
 use crate::model::{
     ChainLink, Hardware, IfName, Link, LinkGraph, LinkKind, NetState, Route, stack,
 };
@@ -34,6 +35,8 @@ pub(crate) struct HostBaseline {
     pub daemons: DaemonState,
     /// How settings of NICs are compared.
     pub nic: NicRules,
+    /// The recorded ifindexes that devices do not get back, and why.
+    pub kept_indexes: BTreeMap<u32, KeptIndex>,
 }
 
 impl HostBaseline {
@@ -82,6 +85,7 @@ impl HostBaseline {
             age,
             daemons: DaemonState::default(),
             nic: NicRules::default(),
+            kept_indexes: BTreeMap::new(),
         };
         baseline.learn(now);
         baseline
@@ -156,6 +160,7 @@ impl HostBaseline {
             daemons: self.daemons,
             nic: self.nic,
             made: &self.made,
+            kept_indexes: Some(&self.kept_indexes),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use super::link::{LinkPlanner, diff, ipv6, lower, makers, sriov};
+use super::link::{LinkPlanner, diff, ifindex, ipv6, lower, makers, sriov};
 use super::verdict::loss;
 use super::{addresses, daemons, routers, routes, snapshot_quality, surplus};
 use crate::model::problem::{ConflictCause, PlanCause};
@@ -90,6 +90,14 @@ impl<'a> HostPlanner<'a> {
             };
             return self.links.report(cause.error(&wanted.name));
         };
+        let planner = &mut self.links;
+        ifindex::step(
+            wanted,
+            now,
+            &planner.wanted,
+            &planner.observed,
+            &mut planner.plan,
+        );
         let mut now = Cow::Borrowed(now);
         if now.name != wanted.name && self.gets_name(wanted, &now) {
             let change = Change::Name(wanted.name.clone());
@@ -155,7 +163,7 @@ impl<'a> HostPlanner<'a> {
             .is_some_and(|own| own.function.is_some());
         let is_free = self.links.now.link(&wanted.name).is_none();
         let is_unused = !now.flags.up && self.links.now.addresses_of(&now.name).is_empty();
-        is_function && is_free && is_unused && now.index != wanted.index
+        is_function && is_free && is_unused && wanted.is_made_anew(now)
     }
 
     /// The link exists or will, and can be a parent.

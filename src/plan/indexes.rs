@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::net::link::index::{IndexUser, IndexUses};
-use crate::model::problem::SocketCause;
+use crate::model::problem::{KeptIndex, SocketCause};
 use crate::model::{IfName, Link, LinkKind, NetState, NodeState, Problem};
 
-/// Whether a restore gives a link of the host its ifindex back, where the kernel gives a device one: a link that netfix creates has it
-/// from the start.
+/// Whether a restore gives a link of the host its ifindex back: a device unless it is among those that keep another one; a link that
+/// netfix creates has it from the start.
 #[must_use]
-pub fn is_index_restored(link: &Link, kernel_can: bool) -> bool {
+pub fn is_index_restored(link: &Link, kept: &BTreeMap<u32, KeptIndex>) -> bool {
     match link.kind {
-        LinkKind::Physical => kernel_can,
+        LinkKind::Physical => !kept.contains_key(&link.index),
         _ => link.can_be_made(),
     }
 }
@@ -22,7 +22,7 @@ pub fn named(
     known: &IndexUses,
     host: &NetState,
     at_risk: &BTreeSet<IfName>,
-    kernel_can: bool,
+    kept: &BTreeMap<u32, KeptIndex>,
 ) -> Vec<Problem> {
     let links = host
         .links
@@ -30,7 +30,7 @@ pub fn named(
         .filter(|link| at_risk.contains(&link.name));
     let named = links.filter_map(|link| {
         let (index, users) = (link.index, known.users.get(&link.index)?.clone());
-        let is_restored = is_index_restored(link, kernel_can);
+        let is_restored = is_index_restored(link, kept);
         let is_note = is_restored || users.iter().all(IndexUser::is_socket);
         let cause = SocketCause::IndexNamed {
             index,
@@ -126,8 +126,8 @@ impl<'a> FormerLink<'a> {
 
     /// The same link now.
     fn present<'n>(&self, host: &'n NetState) -> Option<&'n Link> {
-        let by_name = || host.link(self.name);
-        self.link.map_or_else(by_name, |link| host.present(link))
+        let hardware = self.link.and_then(|link| link.hardware.as_ref());
+        host.present(self.name, hardware)
     }
 }
 

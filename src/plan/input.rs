@@ -6,6 +6,7 @@ use clap::ValueEnum;
 
 use crate::model::net::link::nic::NicState;
 use crate::model::net::link::sysctl::Sysctls;
+use crate::model::problem::KeptIndex;
 use crate::model::{Hardware, IfName, Indexed, Link, Mac, NetState, Parent};
 
 /// The observation of one namespace.
@@ -23,6 +24,18 @@ pub struct Observed<'a> {
     pub nic: NicRules,
     /// Links that this run made or moved here.
     pub made: &'a [IfName],
+    /// The recorded ifindexes that devices of the host do not get back, and why.
+    pub kept_indexes: Option<&'a BTreeMap<u32, KeptIndex>>,
+}
+
+/// What becomes of the ifindex of a NIC that its driver has made anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum IndexMode {
+    /// Give the NIC its former ifindex back, where the kernel can
+    #[default]
+    Restore,
+    /// Leave it, and report it
+    Keep,
 }
 
 /// How settings of NICs are compared with those of the record.

@@ -24,7 +24,7 @@ mod verdict;
 
 pub use crate::plan::cni::complete::complete;
 pub use host::host;
-pub use input::{DaemonState, HostDevice, HostLinks, NicMode, NicRules, Observed};
+pub use input::{DaemonState, HostDevice, HostLinks, IndexMode, NicMode, NicRules, Observed};
 pub use output::{AwaitedEvent, Plan};
 pub use pod::{missing_links, pod};
 pub use step::{

@@ -52,6 +52,7 @@ pub fn missing_links(
         daemons: DaemonState::default(),
         nic: NicRules::default(),
         made: &[],
+        kept_indexes: None,
     };
     let wanted = without(recorded, withheld, now);
     let mut planner = PodPlanner::new(&wanted, observed, host);

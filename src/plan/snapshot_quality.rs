@@ -12,10 +12,10 @@ use crate::model::{
 };
 use crate::plan::link::port;
 
-pub(crate) use crate::plan::verdict::loss::remade;
 pub use crate::plan::verdict::loss::{
     chain_loss, host_loss, loss, missing_nic, pod_loss, uplink_loss,
 };
+pub(crate) use crate::plan::verdict::loss::{remade, renumbered};
 
 /// What a driver reload would take from a pod and netfix could not restore.
 #[must_use]

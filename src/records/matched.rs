@@ -303,6 +303,7 @@ impl Matched {
             daemons: self.daemons,
             nic: self.nic,
             made,
+            kept_indexes: None,
         };
         let mut plan = plan::pod(&wanted, &self.withheld, observed, links);
         plan.problems.extend(problems);

@@ -1,17 +1,17 @@
 //! From a request to the surveyed pods.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use crate::inventory::nics::LLDPAD;
+use crate::inventory::nics::{self, LLDPAD};
 use crate::inventory::sockets::loaders;
 use crate::inventory::{Inventory, procfs};
 use crate::matching::{NetnsKey, Selection};
 use crate::model::net::link::nic::NicGroup;
 use crate::model::pod::by_netns::ByNetns;
-use crate::model::problem::{ForeignCause, MatchingCause};
+use crate::model::problem::{ForeignCause, KeptIndex, MatchingCause};
 use crate::model::{Checkpoint, IfName, NodeState, PodId, PodInfo, Problem};
-use crate::plan::{DaemonState, NicMode, NicRules};
+use crate::plan::{DaemonState, IndexMode, NicMode, NicRules, snapshot_quality};
 use crate::records::cni_cache;
 use crate::records::contest::{self, CNI_CACHE};
 use crate::records::fallback::{Fallback, FallbackRequest};
@@ -36,6 +36,8 @@ pub(crate) struct SurveyRequest {
     pub with_daemons: bool,
     /// What becomes of settings of NICs.
     pub nic: NicMode,
+    /// What becomes of the ifindexes of NICs.
+    pub index: IndexMode,
     /// The parent of interfaces for which their source names none.
     pub parent: Option<IfName>,
     pub runtimes: RuntimeConfig,
@@ -52,6 +54,7 @@ impl SurveyRequest {
             fallback: Fallback::GenerationsAndCache,
             with_daemons: false,
             nic: NicMode::default(),
+            index: IndexMode::default(),
             parent: None,
             runtimes,
             cni_cache: CNI_CACHE.into(),
@@ -110,6 +113,7 @@ pub(crate) fn prepare_with(
     surveyed.baseline.daemons = daemons;
     let nic = nic_rules(request, &surveyed);
     surveyed.baseline.nic = nic;
+    surveyed.baseline.kept_indexes = kept_indexes(request.index, &mut surveyed);
     for one in &mut surveyed.matched {
         one.nic = nic;
         // A record from elsewhere is older.
@@ -147,6 +151,35 @@ fn nic_rules(request: &SurveyRequest, surveyed: &Surveyed) -> NicRules {
         irqs_are_balanced: recorded.contains(&NicGroup::Irqs) && procfs::runs(IRQBALANCE),
         dcb_is_managed: recorded.contains(&NicGroup::Dcb) && procfs::runs(LLDPAD),
     }
+}
+
+/// The ifindexes that devices of the host do not get back, and why.
+fn kept_indexes(mode: IndexMode, surveyed: &mut Surveyed) -> BTreeMap<u32, KeptIndex> {
+    let recorded = &surveyed.baseline.state;
+    let mut kept = match mode {
+        IndexMode::Restore => nics::kept_indexes(&mut surveyed.host.socket, &recorded.links),
+        IndexMode::Keep => {
+            let devices = recorded.links.iter().filter(|link| link.is_device());
+            let indexes = devices.map(|link| (link.index, KeptIndex::Requested));
+            indexes.collect()
+        }
+    };
+    // Those that are up may carry packets of pods, which are not interrupted.
+    let other = snapshot_quality::renumbered(recorded, &surveyed.host.state);
+    let up = other.filter(|(_, now)| now.flags.up);
+    let mut up: Vec<_> = up
+        .map(|(then, now)| (now.name.clone(), then.index))
+        .collect();
+    let mut why = KeptIndex::Selection;
+    if !surveyed.is_selection && !up.is_empty() {
+        let used = surveyed.used_links();
+        up.retain(|(name, _)| used.contains(name));
+        why = KeptIndex::Pods;
+    }
+    for (_, index) in up {
+        kept.entry(index).or_insert_with(|| why.clone());
+    }
+    kept
 }
 
 /// What becomes of what daemons own: they have hardly withdrawn it since the snapshot of a window that is open.

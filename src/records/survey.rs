@@ -1,6 +1,7 @@
 //! What `restore`, `check`, `plan`, `diff` and `show` start from: the stored records beside the running pods, and the
 //! host's state under them. Whatever can be refused is refused here, before the first change.
 
+use std::collections::BTreeSet;
 use std::mem;
 use std::path::Path;
 
@@ -15,7 +16,8 @@ use crate::matching::host_baseline::HostBaseline;
 use crate::matching::host_parents;
 use crate::model::pod::empty::{Evidence, needs_none};
 use crate::model::{
-    CutOff, Hardware, IfName, LinkKind, NetState, NodeIdentity, NodeState, PodInfo, Problem,
+    CutOff, Hardware, IfName, LinkGraph, LinkKind, NetState, NodeIdentity, NodeState, PodInfo,
+    Problem,
 };
 use crate::records::claims::settle_claims;
 use crate::records::cni_cache;
@@ -361,6 +363,19 @@ impl Surveyed {
                 one.pod.keep(state);
             }
         });
+    }
+
+    /// The links of the host that carry packets of the links which pods have now.
+    pub(super) fn used_links(&mut self) -> BTreeSet<IfName> {
+        let host = &self.host;
+        let states = visit(&mut self.matched, |one| one.pod.observe_links_inside(host));
+        let states: Vec<NetState> = states.into_iter().flatten().flatten().collect();
+        let graph = LinkGraph::new(&host.state.links);
+        let states = states
+            .iter()
+            .chain(self.unmatched.iter().map(|one| &one.state));
+        let links = states.flat_map(|state| graph.under(&state.links));
+        links.map(|link| link.name).collect()
     }
 
     /// Reads also the rest of the pods without a record.

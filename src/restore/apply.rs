@@ -9,7 +9,7 @@ mod take_back;
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::request;
+use super::{between, request};
 use crate::kernel::conf::{sysctl, sysfs};
 use crate::kernel::link::multicast;
 use crate::kernel::{Errno, Error, Request, Socket, link};
@@ -263,6 +263,10 @@ impl Runner<'_> {
             Step::JoinGroups { dev, groups } => groups
                 .iter()
                 .try_for_each(|group| multicast::join(dev, *group))?,
+            Step::Index { dev, index, now: _ } => {
+                let present = self.index(dev)?;
+                between::renumber(self.socket, present, *index)?;
+            }
             Step::Nic(_) | Step::Netlink(_) => {}
         }
         Ok(())

@@ -1,12 +1,13 @@
 //! Creates the pods' links on the host's links, all pods in few sends.
 
 use crate::kernel::link::{self, Placement};
-use crate::kernel::{Errno, Error, Netns, Request, Socket, netns};
+use crate::kernel::{Errno, Error, Netns, Request, Socket};
 use crate::model::{IfName, Link, LinkKind, NetState, Parent};
 use crate::plan::link::nic;
 use crate::plan::{NicRules, NicStep, Plan, Step};
 use crate::restore::apply;
 use crate::restore::apply::detour::is_taken;
+use crate::restore::between::Between;
 use crate::restore::permit::Permit;
 
 /// The namespace of a missing link, and the link.
@@ -91,35 +92,6 @@ fn parent_of<'a>(host: &'a NetState, link: &Link) -> Result<&'a Link, Errno> {
     host.link(parent).ok_or(Errno::ENODEV)
 }
 
-/// A namespace that only this process can reach: what is in it when netfix dies is gone with it.
-struct Between {
-    netns: Netns,
-    socket: Socket,
-}
-
-impl Between {
-    fn open() -> Result<Self, Error> {
-        netns::in_new(|| {
-            Ok(Self {
-                netns: Netns::here()?,
-                socket: Socket::open_here()?,
-            })
-        })?
-    }
-
-    /// Moves the only link here into its pod, with its name and, since Linux 5.13, its index.
-    fn move_out(&mut self, index: u32, (netns, link): &Creation<'_>) -> Result<(), Error> {
-        self.socket.run_one(link::rename(index, &link.name))??;
-        let moved = |wanted| link::move_to(index, netns.raw_fd(), wanted);
-        let mut result = self.socket.run_one(moved(link.index))?;
-        if link.index != 0 && result.is_err() {
-            // Its old index is taken in the pod; the link matters more than its number.
-            result = self.socket.run_one(moved(0))?;
-        }
-        Ok(result?)
-    }
-}
-
 /// Creates a link without a name in `between`, where neither the host nor a tenant has anything, and moves it into its pod.
 fn detour(
     between: &mut Option<Between>,
@@ -134,7 +106,7 @@ fn detour(
     let name = name.parse().map_err(|_| Errno::EINVAL)?;
     let index = link::index_of(&mut empty.socket, &name)?;
     // A link that cannot be moved goes with its namespace.
-    empty.move_out(index, creation)?;
+    empty.move_out(index, *creation)?;
     *between = Some(empty);
     Ok(())
 }
@@ -178,9 +150,9 @@ fn take_device(
     let device = parent_of(host, creation.1)?;
     socket.run_one(link::move_to(device.index, empty.netns.raw_fd(), 0))??;
     let index = link::index_of(&mut empty.socket, &device.name)?;
-    let moved = empty.move_out(index, creation);
+    let moved = empty.move_out(index, *creation);
     if moved.is_err() {
-        empty.move_out(index, &(&Netns::here()?, device))?;
+        empty.move_out(index, (&Netns::here()?, device))?;
     }
     *between = Some(empty);
     moved
@@ -191,6 +163,7 @@ mod tests {
     use std::process::Command;
 
     use super::*;
+    use crate::kernel::netns;
     use crate::model::LinkKind;
     use crate::model::net::link::{Macvlan, MacvlanMode};
 

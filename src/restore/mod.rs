@@ -3,6 +3,7 @@
 //! The order of a restore is in `session.rs`.
 
 mod apply;
+mod between;
 mod conflict;
 pub(crate) mod course;
 mod create_links;

@@ -29,7 +29,7 @@ use crate::restore::course::{Course, Removal};
 use crate::restore::facts::{DeviceFaults, Limits, Restored, RestoredPod};
 use crate::restore::host::links::{HostDone, HostJob};
 use crate::restore::host::scope::ParentChange;
-use crate::restore::host::wait_nic::{self, WaitLimit};
+use crate::restore::host::wait_nic::WaitLimit;
 use crate::restore::permit::Permit;
 use crate::restore::pods::pod::PodJob;
 use crate::restore::pods::probed::{self, Scene};
@@ -215,11 +215,11 @@ fn in_order(
     course.begin(|| host.parents());
     // Give each bond its MAC back: without ports it would take over that of its next port.
     host.keep_bond_macs()?;
-    // Wait until the NIC is back under its final name, and the devices that were inside pods too.
+    // Wait until the NIC is back under its final name and with its ifindex, and the devices that were inside pods too.
     progress.notice(host.waiting(Wait::Device));
     host.managed.query();
     let inside = batch::lost_devices(&mut pods, host.host);
-    let mut notes = wait_nic::for_devices(host.host, host.baseline, &inside, &mut host.limit)?;
+    let mut notes = host.wait_for_devices(&inside, progress)?;
     // Restore the host's links under the pods. What their owners bring back is left to the owners.
     progress.notice(Progress::Phase(Stage::RestoringHost, 1));
     let (links, parents) = (host.restore(progress)?, host.parents());

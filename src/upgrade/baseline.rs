@@ -4,10 +4,13 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::clock;
+use crate::inventory::observe::Host;
 use crate::matching::Selection;
 use crate::model::next::{CommandName, RunningCommand};
 use crate::model::problem::WindowCause;
+use crate::model::text::join;
 use crate::model::{AnswerRecord, IfName, NodeState, PodId, Problem, Window, stack};
+use crate::plan::snapshot_quality;
 use crate::records::stored::{Stored, load_in_part, load_node};
 use crate::refusal::Refusal;
 use crate::restore::{RestoreState, Restored, answering};
@@ -33,6 +36,17 @@ impl Baseline {
         let extensions = checkpoints.filter_map(|(_, checkpoint)| checkpoint.netfix.as_ref());
         let devices = extensions.flat_map(|extension| stack::devices(&extension.stack));
         devices.cloned().collect()
+    }
+
+    /// The devices of the host that have another ifindex now: `eth0:2:7` each, with the former one and the present one.
+    pub(crate) fn renumbered(&self) -> String {
+        let recorded = self.node.as_ref().map(|node| &node.state);
+        let Some((then, host)) = recorded.zip(Host::observe().ok()) else {
+            return String::new();
+        };
+        let pairs = snapshot_quality::renumbered(then, &host.state);
+        let words = pairs.map(|(then, now)| format!("{}:{}:{}", now.name, then.index, now.index));
+        join(words, " ")
     }
 
     /// Notes what has answered, here and on disk; returns why that failed.

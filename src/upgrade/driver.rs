@@ -106,7 +106,7 @@ impl Driver<'_> {
         // Run --after, and close the window.
         self.ledger.conclude(self.request, &network.after);
         let end = self.ledger.problems.end();
-        self.after(end);
+        self.after(end, Some(&network.baseline));
         self.ledger.closed(end, self.restored)
     }
 
@@ -378,11 +378,11 @@ impl Driver<'_> {
     }
 
     /// Runs `--after`, unless kubelet is still paused.
-    fn after(&mut self, end: Exit) {
+    fn after(&mut self, end: Exit, baseline: Option<&baseline::Baseline>) {
         let (session, signals) = (&self.ledger.session, &self.ledger.signals);
-        if !session.window().is_paused()
-            && let Some(problem) = command::after(self.request.after, end, session, signals)
-        {
+        let hook = self.request.after;
+        let hook = hook.filter(|_| !session.window().is_paused());
+        if let Some(problem) = command::after(hook, end, baseline, (session, signals)) {
             self.ledger.report(Area::Command, problem);
         }
     }
@@ -394,7 +394,7 @@ impl Driver<'_> {
             self.resume();
         }
         if is_prepared {
-            self.after(Exit::Refused);
+            self.after(Exit::Refused, None);
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::gateways::targets::VerifyTarget;
 use crate::kubelet::unit::UnitToPause;
 use crate::matching::Selection;
 use crate::model::{ConflictProbe, IfName, ProbeRate};
-use crate::plan::NicMode;
+use crate::plan::{IndexMode, NicMode};
 use crate::runtime::RuntimeConfig;
 use crate::upgrade::condition::DriverVersion;
 
@@ -32,6 +32,8 @@ pub(crate) struct UpgradeRequest<'a> {
     pub conflict_probe: ConflictProbe,
     /// What becomes of settings of NICs.
     pub nic: NicMode,
+    /// What becomes of the ifindexes of NICs.
+    pub index: IndexMode,
     /// How many probes and announcements may leave in a second.
     pub probe_rate: Option<ProbeRate>,
     /// How long a gateway or target may take to answer.

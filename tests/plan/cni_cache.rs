@@ -63,6 +63,7 @@ fn planned(case: &Case) -> String {
         daemons: DaemonState::Leave,
         nic: NicRules::default(),
         made: &[],
+        kept_indexes: None,
     };
     let plan = plan::pod(&wanted, &BTreeSet::new(), observed, &host);
     let steps = plan.steps.iter().map(|step| format!("{step}\n"));

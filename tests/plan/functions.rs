@@ -119,6 +119,7 @@ fn a_pods_device_that_the_hosts_plan_makes_is_not_missing() {
         daemons: plan::DaemonState::Leave,
         nic: plan::NicRules::default(),
         made: &[],
+        kept_indexes: None,
     };
     let planned = |host: &HostLinks| plan::pod(&recorded, &BTreeSet::new(), observed, host);
     let plan = planned(&host);
@@ -170,6 +171,7 @@ fn a_pods_function_is_found_on_the_host_by_its_number() {
         daemons: plan::DaemonState::Leave,
         nic: plan::NicRules::default(),
         made: &[],
+        kept_indexes: None,
     };
     let plan = plan::pod(&recorded, &BTreeSet::new(), observed, &links);
     assert!(plan.problems.is_empty(), "{:?}", plan.problems);

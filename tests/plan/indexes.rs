@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use netfix::model::net::link::index::IndexUses;
+use netfix::model::problem::KeptIndex;
 use netfix::model::{IfName, Link, NetState, NodeState, Problem};
 use netfix::plan::indexes;
 use serde::Deserialize;
@@ -54,7 +55,15 @@ fn told(case: &Case) -> String {
         let (severity, object, message) = (word("severity"), word("object"), word("message"));
         format!("{when}: {severity}: {object}: {message}\n")
     };
-    let before = indexes::named(&case.uses, &now, &case.at_risk, case.kernel_can);
+    let mut kept = BTreeMap::new();
+    if !case.kernel_can {
+        kept.extend(
+            now.links
+                .iter()
+                .map(|link| (link.index, KeptIndex::OldKernel)),
+        );
+    }
+    let before = indexes::named(&case.uses, &now, &case.at_risk, &kept);
     let after = indexes::dead(&case.uses, &now, recorded.as_ref());
     let kept = indexes::former(&case.uses, &now, recorded.as_ref());
     let before = before.iter().map(|one| line("before a loss", one));

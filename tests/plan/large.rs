@@ -102,6 +102,7 @@ fn planned(wanted: &NetState, state: &NetState) -> Plan {
         daemons: DaemonState::Leave,
         nic: NicRules::default(),
         made: &[],
+        kept_indexes: None,
     };
     plan::pod(wanted, &BTreeSet::new(), observed, &HostLinks::default())
 }

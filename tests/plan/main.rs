@@ -91,6 +91,7 @@ impl Case {
                 dcb_is_managed: self.dcb_is_managed,
             },
             made: &self.made,
+            kept_indexes: None,
         };
         match &self.about {
             About::Host { devices } => plan::host(&self.wanted, observed, devices),

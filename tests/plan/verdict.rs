@@ -30,6 +30,7 @@ fn verdict(case: &Case) -> String {
         daemons: DaemonState::Leave,
         nic: NicRules::default(),
         made: &[],
+        kept_indexes: None,
     };
     let links = HostLinks {
         present: case.present.clone(),

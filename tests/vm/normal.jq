@@ -1,7 +1,7 @@
 # The state of namespaces, from the documents of `parts` in capture.sh, as lines with sorted keys, each after the name of its
 # namespace.
-# Left out: values that change without a cause (counters, timers, lifetimes of leased addresses). A NIC that returns has a
-# new ifindex that cannot be chosen: it, and every reference to it, becomes "NIC". All other indexes are compared.
+# Left out: values that change without a cause (counters, timers, lifetimes of leased addresses). A NIC that returns may have a
+# new ifindex (nic-index.sh compares it): it, and every reference to it, becomes "NIC". All other indexes are compared.
 # So has a virtual function of a NIC, wherever it is.
 
 def flat($head):

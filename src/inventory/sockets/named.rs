@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{loaders, program};
-use crate::inventory::procfs;
-use crate::kernel::ability::is_kernel;
+use crate::inventory::{nics, procfs};
+use crate::kernel::Socket;
 use crate::kernel::attached::bound::BoundSocket;
 use crate::kernel::attached::indexes as kernel;
 use crate::kernel::foreign::socket_inode;
@@ -41,8 +41,17 @@ impl<'a> IndexLook<'a> {
 
     /// What a reload leaves without its link, or would.
     pub(crate) fn named(&self) -> Vec<Problem> {
-        // `IFLA_NEW_IFINDEX`.
-        indexes::named(&self.uses, self.host, &self.at_risk, is_kernel((5, 13)))
+        if self.uses.users.is_empty() {
+            return Vec::new();
+        }
+        let kept =
+            Socket::open_here().map(|mut socket| nics::kept_indexes(&mut socket, &self.host.links));
+        indexes::named(
+            &self.uses,
+            self.host,
+            &self.at_risk,
+            &kept.unwrap_or_default(),
+        )
     }
 
     /// What names a link that was made again.

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use nix::fcntl::{self, OFlag};
-use nix::sys::stat::Mode;
+use nix::sys::stat::{Mode, fstat};
 use nix::unistd;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 
@@ -43,6 +43,11 @@ impl Files {
     /// Those in the folder of this path below.
     pub(crate) fn below(&self, path: &Path) -> nix::Result<Self> {
         fcntl::openat(&self.0, path, OF_FOLDER, Mode::empty()).map(Self)
+    }
+
+    /// The inode of the folder.
+    pub(crate) fn inode(&self) -> nix::Result<u64> {
+        Ok(fstat(&self.0)?.st_ino)
     }
 
     /// A file of this path, to be written.

@@ -59,8 +59,10 @@ impl Sysfs {
         state.unwrap_or(PortState::Other)
     }
 
-    fn settings(&self, link: &Link) -> nix::Result<SysfsSettings> {
+    /// Reads what belongs to a link: its settings, and what distinguishes a device from the one that its driver makes next.
+    fn complete(&self, link: &mut Link) -> nix::Result<()> {
         let of_link = self.files(&link.name)?;
+        let instance = of_link.inode()?;
         let mut settings = SysfsSettings::new();
         for setting in OF_LINK {
             read_into(&mut settings, &of_link, setting, "");
@@ -86,7 +88,11 @@ impl Sysfs {
                 }
             }
         }
-        Ok(settings)
+        link.sysfs = settings;
+        if let Some(hardware) = &mut link.hardware {
+            hardware.instance = Some(instance);
+        }
+        Ok(())
     }
 }
 
@@ -119,10 +125,10 @@ pub fn complete(links: &mut [Link]) -> io::Result<()> {
         sysfs => sysfs?,
     };
     for link in links {
-        match sysfs.settings(link) {
+        match sysfs.complete(link) {
             // It was deleted since.
             Err(Errno::ENOENT) => {}
-            settings => link.sysfs = settings?,
+            completed => completed?,
         }
     }
     Ok(())

@@ -62,8 +62,7 @@ pub(in crate::kernel) fn hardware(name: &IfName) -> Hardware {
         permanent_mac: permanent_mac(&device),
         bus: info.as_ref().and_then(DriverInfo::bus),
         driver: info.as_ref().and_then(DriverInfo::driver),
-        function: None,
-        port: None,
+        ..Hardware::default()
     }
 }
 

@@ -44,7 +44,7 @@ impl Nic {
             bus: self.bus.clone(),
             driver: None,
             function: self.function.clone(),
-            port: None,
+            ..Hardware::default()
         }
     }
 

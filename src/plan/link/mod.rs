@@ -3,6 +3,7 @@
 mod bond;
 pub(crate) mod diff;
 mod fdb;
+pub(super) mod ifindex;
 pub(crate) mod ipv6;
 pub(super) mod lower;
 pub(super) mod makers;

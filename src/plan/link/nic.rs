@@ -21,7 +21,7 @@ pub(super) fn steps(
     observed: &Observed<'_>,
     plan: &mut Plan,
 ) {
-    let is_new = is_new(wanted, now) || observed.made.contains(&now.name);
+    let is_new = wanted.is_made_anew(now) || observed.made.contains(&now.name);
     let settings = if is_of_another_port(now, state, observed.state) {
         NicScope::Port
     } else {
@@ -138,11 +138,6 @@ fn never_set(step: &NicStep) -> Option<PlanCause> {
         NicGroup::Dcb => Some(PlanCause::SettingMayReset { then, now, driver }),
         _ => None,
     }
-}
-
-/// Whether the driver has made the device anew since the record, which is of the same boot.
-fn is_new(wanted: &Link, now: &Link) -> bool {
-    wanted.index != 0 && wanted.index != now.index
 }
 
 /// What differs on a device.

@@ -183,7 +183,7 @@ fn vlans(wanted: &Link, now: &Link, bridge: &Link, plan: &mut Plan) {
         .map(PortVlans::default_of_port)
         .into_iter()
         .collect();
-    let is_new = *current == given || (wanted.index != 0 && wanted.index != now.index);
+    let is_new = *current == given || wanted.is_made_anew(now);
     let is_there = PortVlans::without(&given, current).is_empty();
     let surplus = PortVlans::without(&given, then);
     if is_new && is_there && !surplus.is_empty() {

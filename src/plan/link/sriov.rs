@@ -21,7 +21,7 @@ impl<'a> Functions<'a> {
     /// `None` for a device that had none, and for one that was not made anew: what differs there was changed by a program since.
     fn new(wanted: &'a Link, now: &'a Link) -> Option<Self> {
         let then = wanted.sriov().filter(|then| then.vfs > 0)?;
-        (wanted.index != now.index).then_some(Self {
+        wanted.is_made_anew(now).then_some(Self {
             now,
             bus: now.hardware.as_ref()?.bus.as_deref()?,
             then,
@@ -114,7 +114,7 @@ fn not_restored(functions: &Functions<'_>, mode: NicMode, plan: &mut Plan) {
 /// What is wrong if the device had functions, and its driver cannot make any now.
 fn lost(wanted: &Link, now: &Link, mode: NicMode, plan: &mut Plan) {
     let had = wanted.sriov().map_or(0, |then| then.vfs);
-    if mode != NicMode::Ignore && had > 0 && wanted.index != now.index && now.sriov().is_none() {
+    if mode != NicMode::Ignore && had > 0 && wanted.is_made_anew(now) && now.sriov().is_none() {
         let cause = PlanCause::NoFunctions { then: had };
         plan.problems.push(cause.error(&now.name));
     }
@@ -237,12 +237,11 @@ pub(in crate::plan) fn made(wanted: &Link, now: &Link, steps: &[Step]) -> Vec<Ha
     made.map(|one| Hardware {
         bus: one.bus.clone(),
         driver: one.driver.clone(),
-        permanent_mac: None,
         function: Some(FunctionOf {
             of: functions.bus.to_owned(),
             index: one.index,
         }),
-        port: None,
+        ..Hardware::default()
     })
     .collect()
 }

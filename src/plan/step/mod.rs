@@ -56,6 +56,15 @@ pub enum Step {
     },
     /// Sets a setting of a NIC.
     Nic(NicStep),
+    /// Gives a device its former ifindex back. It goes down by that, and loses its addresses.
+    Index {
+        /// The device.
+        dev: IfName,
+        /// The former one.
+        index: u32,
+        /// The present one.
+        now: u32,
+    },
 }
 
 impl Step {
@@ -81,6 +90,7 @@ impl Step {
             | Self::Sysfs { .. }
             | Self::JoinGroups { .. }
             | Self::Sriov(_)
+            | Self::Index { .. }
             | Self::Nic(_) => None,
         }
     }
@@ -89,6 +99,14 @@ impl Step {
     pub(crate) fn nic(&self) -> Option<&NicStep> {
         match self {
             Self::Nic(step) => Some(step),
+            _ => None,
+        }
+    }
+
+    /// The device that gets its former ifindex back, and that.
+    pub(crate) fn renumbered(&self) -> Option<(&IfName, u32)> {
+        match self {
+            Self::Index { dev, index, now: _ } => Some((dev, *index)),
             _ => None,
         }
     }
@@ -123,9 +141,10 @@ impl Step {
             Self::AddLink(link) => vec![&link.name],
             Self::Netlink(step) => step.devs(),
             Self::Sriov(step) => vec![&step.dev],
-            Self::Sysctl { dev, .. } | Self::Sysfs { dev, .. } | Self::JoinGroups { dev, .. } => {
-                vec![dev]
-            }
+            Self::Sysctl { dev, .. }
+            | Self::Sysfs { dev, .. }
+            | Self::Index { dev, .. }
+            | Self::JoinGroups { dev, .. } => vec![dev],
             Self::Nic(step) => vec![&step.dev],
         }
     }

@@ -36,6 +36,7 @@ impl fmt::Display for Step {
                 write!(f, "~ link {dev} maddress {}", join(groups, " "))
             }
             Self::Nic(step) => step.fmt(f),
+            Self::Index { dev, index, now } => write!(f, "~ link {dev} index {index} (now {now})"),
         }
     }
 }

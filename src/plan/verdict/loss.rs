@@ -134,10 +134,21 @@ pub(crate) fn remade<'a>(
         let then = good.link(name).filter(|then| !then.kind.can_be_made());
         then.is_some_and(|then| {
             let now = now.present(&then.name, then.hardware.as_ref());
-            now.is_none_or(|now| now.index != then.index)
+            now.is_none_or(|now| now.index != then.index || then.is_made_anew(now))
         })
     });
     devices
+}
+
+/// The recorded devices of the host that have another ifindex now, with their present state.
+pub(crate) fn renumbered<'a>(
+    good: &'a NetState,
+    now: &'a NetState,
+) -> impl Iterator<Item = (&'a Link, &'a Link)> {
+    let devices = good.links.iter().filter(|link| link.is_device());
+    let pairs =
+        devices.filter_map(|then| Some((then, now.present(&then.name, then.hardware.as_ref())?)));
+    pairs.filter(|(then, now)| then.index != now.index)
 }
 
 /// A recorded NIC of the host that is missing, and not among the devices `inside` pods.

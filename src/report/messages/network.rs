@@ -6,7 +6,8 @@ use super::{and, or_nothing};
 use crate::model::manager::SettingOwner;
 use crate::model::net::link::nic::{FunctionOf, NicValue, present};
 use crate::model::problem::{
-    ClaimHolder, ConflictCause, GatewayCause, LostObjects, PlanCause, RestoreCause, Title,
+    ClaimHolder, ConflictCause, GatewayCause, KeptIndex, LostObjects, PlanCause, RestoreCause,
+    Title,
 };
 use crate::model::text::{count, duration, escape, join};
 use crate::model::{Hardware, IfName};
@@ -44,6 +45,8 @@ sentences! {
         ObjectLost => "is missing, and netfix cannot restore it",
         IfindexDiffers { now, then } => "has ifindex {now} now, {then} in the checkpoint: sockets bound to the old one \
             receive nothing",
+        NicRenumbered { now, then, why } => "has ifindex {now} now, {then} in the checkpoint: nftables rules and sockets that name the \
+            old one match nothing. {why}" (why = kept_index(why)),
         Surplus => "is not in the checkpoint; left unchanged",
         IsUp => "link state differs: it is up, and was down in the checkpoint; left unchanged",
         MadeWithOtherMac { now, then } => "another program made it again, with MAC {now}; the checkpoint has {then}. netfix leaves the \
@@ -84,6 +87,33 @@ sentences! {
     }
 }
 
+/// Why a NIC does not get its former ifindex back.
+fn kept_index(why: &KeptIndex) -> String {
+    match why {
+        KeptIndex::Requested => "netfix leaves it (--nic-index keep)".to_owned(),
+        KeptIndex::OldKernel => "This kernel cannot give it back: that needs Linux 5.13".to_owned(),
+        KeptIndex::Container => "netfix cannot give it back: the host is a container".to_owned(),
+        KeptIndex::Taken(by) => format!("netfix cannot give it back: {by} has it"),
+        KeptIndex::Pods => {
+            "netfix does not give it back: that would interrupt the pods that use the NIC now"
+                .to_owned()
+        }
+        KeptIndex::Selection => "netfix does not give it back: pods that are not selected may use the NIC. Run `netfix restore` without a selection".to_owned(),
+        KeptIndex::Functions => {
+            "netfix does not give it back: another program has made virtual functions of the NIC"
+                .to_owned()
+        }
+        KeptIndex::Address(ip) => format!(
+            "netfix does not give it back: the NIC would lose {ip}, which is not in the checkpoint"
+        ),
+        KeptIndex::Owner(manager) => format!("netfix does not give it back: {manager} brings the NIC up when it appears"),
+        KeptIndex::Refused(error) => format!(
+            "The kernel does not give it back{}",
+            or_nothing(": ", error.as_ref())
+        ),
+    }
+}
+
 /// What a person needs to recognise a device.
 /// How its driver is loaded, where that is known.
 fn modprobe(hardware: Option<&Hardware>) -> String {
@@ -100,6 +130,7 @@ fn device(hardware: Option<&Hardware>) -> String {
         driver,
         function,
         port,
+        instance: _,
     }) = hardware
     else {
         return String::new();

@@ -136,6 +136,7 @@ fn under(link: &StackLink) -> Facts {
             driver,
             function,
             port: _,
+            instance: _,
         } = hardware;
         let driver = or_dash(driver.as_deref().map(escape));
         let bus = or_dash(bus.as_deref().map(escape));

@@ -1,5 +1,7 @@
 //! Restores the host's own links, in rounds.
 
+mod ifindex;
+
 use std::collections::{BTreeSet, HashSet};
 use std::mem;
 use std::time::Instant;
@@ -7,10 +9,11 @@ use std::time::Instant;
 use crate::inventory::observe::Host;
 use crate::journal;
 use crate::kernel::Error;
+use crate::managers::Owners;
 use crate::matching::host_baseline::HostBaseline;
 use crate::model::problem::{ConflictCause, RestoreCause};
 use crate::model::window::LostSetting;
-use crate::model::{Address, IfName, LinkKind, Problem};
+use crate::model::{Address, IfName, Link, LinkKind, Problem};
 use crate::plan::{AwaitedEvent, Change, HostLinks, NetlinkStep, Plan, Step};
 use crate::progress::{Listener, Progress, Wait};
 use crate::restore::apply::{self, FailedStep, remaining};
@@ -182,6 +185,9 @@ impl<'a> HostJob<'a> {
         let mut rounds = 0;
         loop {
             let (missing, mut links) = self.plan();
+            if self.renumber(&missing, progress)? {
+                continue;
+            }
             let made = mem::take(&mut links.functions);
             if !made.is_empty() && !mem::replace(&mut self.has_awaited_functions, true) {
                 wait_nic::for_functions(self.host, &made, self.limit)?;
@@ -292,8 +298,13 @@ impl<'a> HostJob<'a> {
         &mut self,
         progress: &mut dyn Listener,
     ) -> Result<(), Error> {
+        let is_at_work = |known: &Owners, manager, link: &Link, host: &Host| {
+            // It may drop them at first.
+            let has_addresses = host.state.addresses.iter().any(|one| one.dev == link.name);
+            has_addresses && known.is_at_work(manager, &link.name, link.index)
+        };
         self.managed
-            .wait_until_done(self.host, self.baseline, progress)?;
+            .wait_until_done(self.host, self.baseline, progress, is_at_work)?;
         self.host.refresh()?;
         self.is_unobserved = false;
         self.plan();

@@ -16,7 +16,7 @@ use crate::matching::host_baseline::HostBaseline;
 use crate::model::manager::Manager;
 use crate::model::net::link::nic::NicGroup;
 use crate::model::problem::RestoreCause;
-use crate::model::{IfName, Problem};
+use crate::model::{IfName, Link, Problem};
 use crate::plan::{Change, NetlinkStep, Plan, Step};
 use crate::progress::{Listener, Progress, Wait};
 use crate::restore::host::scope::in_scope;
@@ -33,7 +33,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 
 /// The managers of the host's links during a restore, and what they left to netfix.
 pub(in crate::restore) struct Managed<'a> {
-    limit: WaitLimit<'a>,
+    pub(super) limit: WaitLimit<'a>,
     permit: Permit<'a>,
     query: Option<OwnerQuery>,
     known: Option<Owners>,
@@ -155,12 +155,13 @@ impl<'a> Managed<'a> {
         has_waited
     }
 
-    /// Waits until no owner is at work on a link with addresses, which it may drop at first. Nothing else waits for this.
+    /// Waits until no owner `is_at_work` on a link. Nothing else waits for this.
     pub(super) fn wait_until_done(
         &mut self,
         host: &mut Host,
         baseline: &HostBaseline,
         progress: &mut dyn Listener,
+        is_at_work: impl Fn(&Owners, Manager, &Link, &Host) -> bool,
     ) -> Result<(), Error> {
         let Some(known) = self.known(host, baseline) else {
             return Ok(());
@@ -169,9 +170,8 @@ impl<'a> Managed<'a> {
             owners
                 .iter()
                 .filter(|(name, manager)| {
-                    let has_addresses = host.state.addresses.iter().any(|one| one.dev == **name);
-                    let link = host.state.link(name).filter(|_| has_addresses);
-                    link.is_some_and(|link| known.is_at_work(**manager, name, link.index))
+                    let link = host.state.link(name);
+                    link.is_some_and(|link| is_at_work(&known, **manager, link, host))
                 })
                 .map(|(name, _)| name.clone())
                 .collect::<Vec<_>>()

@@ -78,14 +78,24 @@ impl<'a> WaitLimit<'a> {
 }
 
 /// Waits until every device under the pods exists, and every one that was `inside` a pod, under any name, and then until nothing
-/// renames it any more. What comes back meanwhile gets the rest of the time for its carrier. The plans name the missing ones;
-/// returns a problem for each that udev has not finished with.
-pub(in crate::restore) fn for_devices(
+/// renames it any more. Returns a problem for each that udev has not finished with.
+pub(super) fn for_devices(
     host: &mut Host,
     baseline: &mut HostBaseline,
     inside: &[Hardware],
     limit: &mut WaitLimit<'_>,
 ) -> Result<Vec<Problem>, Error> {
+    for_return(host, baseline, inside, limit)?;
+    for_final_names(host, baseline, inside, *limit)
+}
+
+/// Waits until they exist. What comes back meanwhile gets the rest of the time for its carrier. The plans name the missing ones.
+pub(super) fn for_return(
+    host: &mut Host,
+    baseline: &mut HostBaseline,
+    inside: &[Hardware],
+    limit: &mut WaitLimit<'_>,
+) -> Result<(), Error> {
     let mut were_missing = false;
     limit.wait(|| {
         host.refresh()?;
@@ -95,7 +105,7 @@ pub(in crate::restore) fn for_devices(
         Ok(are_back)
     })?;
     limit.limits.awaits_carrier |= were_missing;
-    for_final_names(host, baseline, inside, *limit)
+    Ok(())
 }
 
 /// Whether every device is there, comes with a step of the plan, or is a virtual function that does not come.
@@ -180,7 +190,7 @@ fn for_final_names(
     inside: &[Hardware],
     limit: WaitLimit<'_>,
 ) -> Result<Vec<Problem>, Error> {
-    let is_new = |(then, now): &(&Link, &Link)| then.index != now.index;
+    let is_new = |(then, now): &(&Link, &Link)| then.is_made_anew(now);
     if !devices(host, baseline).iter().any(is_new) && inside.is_empty() {
         return Ok(Vec::new());
     }

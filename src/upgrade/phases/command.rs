@@ -165,15 +165,20 @@ pub(crate) fn before(
     }
 }
 
-/// Runs `--after`, with the window's exit code; its failure changes nothing about the pods.
+/// Runs `--after`, with the window's exit code, and the devices that another number names now; its failure changes nothing about the
+/// pods.
 pub(crate) fn after(
     hook: Option<&str>,
     end: Exit,
-    session: &WindowSession,
-    signals: &Signals,
+    baseline: Option<&Baseline>,
+    (session, signals): (&WindowSession, &Signals),
 ) -> Option<Problem> {
     let (hook, end) = (hook?, (end as u8).to_string());
-    let variables = [("NETFIX_VERDICT", end.as_str())];
+    let renumbered = baseline.map(Baseline::renumbered).unwrap_or_default();
+    let variables = [
+        ("NETFIX_VERDICT", end.as_str()),
+        ("NETFIX_RENUMBERED", renumbered.as_str()),
+    ];
     let cause = run_hook(hook, &variables, session, UserCommand::After, signals)?;
     let cause = match cause {
         CommandCause::TimedOut { limit } | CommandCause::NotEnded { limit } => {

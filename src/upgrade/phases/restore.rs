@@ -123,6 +123,7 @@ impl PodNetwork {
                 is_of_window: !ledger.session.window().is_unplanned(),
             },
             nic: request.nic,
+            index: request.index,
             ..SurveyRequest::new(request.selection.clone(), request.runtimes.clone())
         };
         let interrupted = || ledger.signals.interrupted();

@@ -123,6 +123,10 @@ impl Kernel {
                 Ok(())
             }
             Step::Nic(step) => self.set_nic(step),
+            Step::Index { dev, index, now: _ } => {
+                self.link_mut(dev)?.index = *index;
+                Ok(())
+            }
         }
     }
 

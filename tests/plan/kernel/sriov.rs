@@ -177,7 +177,7 @@ impl Kernel {
                 of: bus.to_owned(),
                 index,
             }),
-            port: None,
+            ..Hardware::default()
         };
         let free = (0..).find_map(|number| {
             let name: IfName = format!("eth{number}").parse().ok()?;

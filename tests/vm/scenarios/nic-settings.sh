@@ -15,6 +15,7 @@ back() {
 }
 
 standard_node
+gw_hide
 set_igb
 all_answer
 capture_nics "$WORK/before" "$NIC"

@@ -25,6 +25,9 @@ pub struct Hardware {
     /// Several devices without a permanent MAC may share a bus address: this distinguishes them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<String>,
+    /// The inode of its folder in sysfs: another one once its driver has made it anew, while its ifindex may be given back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instance: Option<u64>,
 }
 
 impl Hardware {
@@ -150,8 +153,7 @@ mod tests {
             permanent_mac,
             bus: bus.map(str::to_owned),
             driver: None,
-            function: None,
-            port: None,
+            ..Hardware::default()
         }
     }
 

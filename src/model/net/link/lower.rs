@@ -147,6 +147,16 @@ impl Link {
         is_known || matches!(self.kind.name(), "dummy" | "ifb")
     }
 
+    /// Whether its driver has made the device anew since this record, which is of the same boot. Without that of a sysfs, the ifindex
+    /// decides.
+    pub(crate) fn is_made_anew(&self, now: &Self) -> bool {
+        let instance = |link: &Self| link.hardware.as_ref()?.instance;
+        match instance(self).zip(instance(now)) {
+            Some((then, now)) => then != now,
+            None => self.index != 0 && self.index != now.index,
+        }
+    }
+
     /// Whether it stands in for a device in a rehearsal.
     pub(crate) fn is_stand_in(&self) -> bool {
         self.kind.name() == Self::STAND_IN && self.index >= Self::FIRST_STAND_IN
@@ -186,6 +196,25 @@ impl Link {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Hardware;
+
+    #[test]
+    fn a_device_with_its_former_ifindex_is_another_one_by_its_folder_in_sysfs() {
+        let device = |index, instance| Link {
+            index,
+            hardware: Some(Hardware {
+                instance,
+                ..Hardware::default()
+            }),
+            ..Link::plain("eth0".parse().unwrap(), LinkKind::Physical)
+        };
+        let then = device(2, Some(100));
+        assert!(then.is_made_anew(&device(2, Some(200))));
+        assert!(!then.is_made_anew(&device(7, Some(100))));
+        // A record of an earlier version, and a kernel without a sysfs of a namespace.
+        assert!(then.is_made_anew(&device(7, None)));
+        assert!(!device(2, None).is_made_anew(&device(2, Some(200))));
+    }
 
     fn vxlan(data: &[(u16, u8)], parent: Option<Parent>) -> Link {
         let data = data.iter().map(|(number, value)| RawAttribute {

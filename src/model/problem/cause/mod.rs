@@ -16,8 +16,8 @@ pub use maintenance::{
     KubeletCause, RebuildCause, RecordCause, RollbackCause, SystemdCause, WindowCause,
 };
 pub use network::{
-    ClaimHolder, ConflictCause, GatewayCause, LostObjects, Others, PlanCause, RestoreCause,
-    SocketCause, Title,
+    ClaimHolder, ConflictCause, GatewayCause, KeptIndex, LostObjects, Others, PlanCause,
+    RestoreCause, SocketCause, Title,
 };
 pub use pods::{ForeignCause, InventoryCause, MatchingCause, NoNetns, PartialCause};
 

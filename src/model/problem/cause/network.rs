@@ -34,6 +34,7 @@ causes! {
         RedirectLost { filter: String, link: IfName } => Unsupported,
         ObjectLost => Unsupported,
         IfindexDiffers { now: u32, then: u32 } => IfindexDiffers,
+        NicRenumbered { now: u32, then: u32, why: KeptIndex } => IfindexDiffers,
         Surplus => Surplus,
         IsUp => Drift,
         MadeWithOtherMac { now: Mac, then: Mac } => Drift,
@@ -59,6 +60,31 @@ causes! {
         OtherNumberOfFunctions { now: u32, then: u32 } => SettingDiffers,
         OtherFunctionDriver { index: u32, now: String, then: String } => SettingDiffers,
     }
+}
+
+/// Why a NIC that its driver has made anew does not get its former ifindex back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KeptIndex {
+    /// A person wants that (`--nic-index keep`).
+    Requested,
+    /// The kernel cannot move a device to a certain ifindex.
+    OldKernel,
+    /// The host is a container: if netfix died meanwhile, the kernel would return the device elsewhere.
+    Container,
+    /// Another link has it.
+    Taken(IfName),
+    /// Pods send packets through the NIC.
+    Pods,
+    /// The NIC is up, and pods that are not selected may use it.
+    Selection,
+    /// Another program has made virtual functions of it.
+    Functions,
+    /// It has an address that is not recorded.
+    Address(IpAddr),
+    /// This manager brings the NIC up, and loses track of one that goes meanwhile.
+    Owner(Manager),
+    /// The kernel refused it, with its error.
+    Refused(Option<String>),
 }
 
 causes! {

@@ -1,0 +1,81 @@
+//! Gives devices of the host their former ifindexes back, before anything else is done with them.
+
+use std::collections::BTreeSet;
+
+use super::HostJob;
+use crate::inventory::observe::Host;
+use crate::kernel::{Error, udev};
+use crate::managers::Owners;
+use crate::model::manager::Manager;
+use crate::model::problem::KeptIndex;
+use crate::model::{Hardware, IfName, Link, Problem};
+use crate::plan::{Plan, Step};
+use crate::progress::Listener;
+use crate::restore::host::{managed, wait_nic};
+use crate::situation::plan_of;
+
+impl HostJob<'_> {
+    /// Waits until the devices under the pods and those that were `inside` pods are back, and gives them their ifindexes back at once:
+    /// network managers begin when udev has finished. Then waits for their final names.
+    pub(in crate::restore) fn wait_for_devices(
+        &mut self,
+        inside: &[Hardware],
+        progress: &mut dyn Listener,
+    ) -> Result<Vec<Problem>, Error> {
+        wait_nic::for_return(self.host, self.baseline, inside, &mut self.limit)?;
+        let (missing, _) = plan_of(self.host, self.baseline);
+        self.renumber(&missing, progress)?;
+        wait_nic::for_devices(self.host, self.baseline, inside, &mut self.limit)
+    }
+
+    /// Gives devices their former ifindexes back, and waits until udev has finished with them again. Returns whether it tried: once for
+    /// each.
+    pub(super) fn renumber(
+        &mut self,
+        missing: &Plan,
+        progress: &mut dyn Listener,
+    ) -> Result<bool, Error> {
+        let mut steps = missing.steps.clone();
+        steps.retain(|step| step.renumbered().is_some());
+        if steps.is_empty() {
+            return Ok(false);
+        }
+        // systemd-networkd never makes a VLAN again whose device goes while networkd makes it, and an ifup(8) fails whose device goes.
+        let devs = steps.iter().filter_map(Step::renumbered);
+        let devs = devs.filter_map(|(dev, _)| self.host.state.link(dev));
+        let begun = devs.filter(|now| now.flags.up || udev::has_finished(now.index));
+        let begun: BTreeSet<IfName> = begun.map(|now| now.name.clone()).collect();
+        let is_at_work = |known: &Owners, manager: Manager, link: &Link, _: &Host| {
+            let tells = manager != Manager::Ifupdown && begun.contains(&link.name);
+            tells && !known.has_finished(manager, &link.name, link.index)
+        };
+        let grace = self.limit.limits.manager_grace;
+        if !begun.is_empty() {
+            self.managed
+                .wait_until_done(self.host, self.baseline, progress, is_at_work)?;
+            managed::wait_until_idle(grace, &|| false);
+        }
+        self.apply(&steps);
+        // They went down, as devices that were away.
+        self.limit.limits.awaits_carrier = true;
+        self.managed.limit.limits.awaits_carrier = true;
+        wait_nic::for_devices(self.host, self.baseline, &[], &mut self.limit)?;
+        if !begun.is_empty() {
+            managed::wait_until_idle(grace, &|| false);
+        }
+        for step in &steps {
+            let Some((_, index)) = step.renumbered() else {
+                continue;
+            };
+            let mut links = self.host.state.links.iter();
+            if !links.any(|link| link.index == index) {
+                let mut failures = self.failures.iter();
+                let failed = failures.find(|failed| failed.step == *step);
+                let error = failed.map(|failed| failed.error.to_string());
+                let kept = KeptIndex::Refused(error);
+                self.baseline.kept_indexes.insert(index, kept);
+            }
+        }
+        Ok(true)
+    }
+}

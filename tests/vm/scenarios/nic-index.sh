@@ -1,0 +1,133 @@
+#!/usr/bin/env bash
+# lab: igb
+# A NIC gets its ifindex back: nftables rules and sockets that name it by its number work as before, from outside and from inside.
+# shellcheck source=tests/vm/lib.sh
+. "$LAB_REPO/tests/vm/lib.sh"
+# shellcheck source=tests/vm/nic.sh
+. "$LAB_REPO/tests/vm/nic.sh"
+
+# Forwarding changes this too.
+tidy() { echo 0 >/proc/sys/net/ipv4/ip_forward; echo 1 >/proc/sys/net/ipv4/conf/all/accept_redirects; }
+
+index() { cat "/sys/class/net/$1/ifindex"; }
+
+# firewall: everything is dropped that no rule lets through the NIC by its number, alone or in a set; a network behind the host
+# reaches the gateway only by masquerading.
+firewall() {
+    echo 1 >/proc/sys/net/ipv4/ip_forward
+    ip netns add inner
+    ip link add inner0 type veth peer name eth0 netns inner
+    ip addr add 10.9.0.1/24 dev inner0
+    ip link set inner0 up
+    ip -n inner addr add 10.9.0.2/24 dev eth0
+    ip -n inner link set eth0 up
+    ip -n inner route add default via 10.9.0.1
+    nft -f - <<'RULES'
+table inet host {
+    set nics { typeof iif; elements = { "eth0" }; }
+    chain input {
+        type filter hook input priority 0; policy drop;
+        iif lo accept
+        iif @nics icmp type { echo-request, echo-reply } accept
+        iif "eth0" meta l4proto icmpv6 accept
+        iif "eth0" tcp dport { 7001, 7002 } accept
+    }
+    chain out {
+        type nat hook postrouting priority 100;
+        oif "eth0" ip saddr 10.9.0.0/24 masquerade
+    }
+}
+RULES
+}
+
+# listeners: one bound to the NIC, one to its link-local address.
+listeners() {
+    local lladdr
+    lladdr=$(ip -j -6 addr show dev "$NIC" scope link | jq -r '.[].addr_info[0].local')
+    socat TCP4-LISTEN:7001,so-bindtodevice="$NIC",fork,reuseaddr PIPE &
+    socat TCP6-LISTEN:7002,bind="[$lladdr%$NIC]",fork,reuseaddr PIPE &
+    BOUND=(TCP4:192.0.2.2:7001 "TCP6:[$lladdr%eth1]:7002")
+}
+
+echoes() { [ "$(echo hi | ip netns exec gw timeout 10 socat -t 5 - "$1")" = hi ]; }
+reaches() { ip netns exec "$1" busybox ping -c 1 -W 2 "$2" >/dev/null; }
+works() {
+    local target
+    wait_for 5 "an answer of the host" reaches gw 192.0.2.2
+    wait_for 5 "masquerading" reaches inner 192.0.2.1
+    for target in "${BOUND[@]}"; do wait_for 5 "an echo from $target" echoes "$target"; done
+    all_answer
+}
+
+# back INDEX: the NIC has it, and everything works and reads as before the loss.
+back() {
+    [ "$(index "$NIC")" = "$1" ] || fail "$NIC has ifindex $(index "$NIC"), not $1"
+    nft list ruleset | cmp - "$WORK/rules" || fail "$(nft list ruleset)"
+    works
+    capture_nics "$WORK/after" "$NIC"
+    same_nics "$WORK/before" "$WORK/after" "$NIC"
+}
+
+standard_node
+gw_hide
+ip addr add 192.0.2.2/24 dev "$NIC"
+ip link property add dev "$NIC" altname lan0
+ip link set "$NIC" alias uplink txqueuelen 500
+set_igb
+firewall
+listeners
+works
+nft list ruleset >"$WORK/rules"
+capture_nics "$WORK/before" "$NIC"
+INDEX=$(index "$NIC")
+expect_exit 0 nf snapshot
+no_step
+
+lost
+nft list ruleset | grep -q "oif $INDEX " || fail "the rules do not name a number without a device: $(nft list ruleset)"
+expect_exit 3 nf diff
+printed "link $NIC index $INDEX \(now"
+dmesg -C
+expect_exit 0 nf restore --nic-wait 20s
+back "$INDEX"
+[ "$(link_ups "$NIC")" = 1 ] || fail "the NIC got its carrier $(link_ups "$NIC") times: $(dmesg)"
+no_step
+
+step "a window, in which something sets the NIC up at once"
+expect_exit 0 nf upgrade --foreground --yes --runtime none --nic-wait 20s --watch 1s -- \
+    bash -c "modprobe -r $DRIVER; modprobe $DRIVER; ip link set $NIC up"
+back "$INDEX"
+no_step
+
+step "--nic-index keep leaves the new one, and a later restore does not interrupt the pods for it"
+expect_exit 0 nf upgrade --foreground --yes --runtime none --nic-wait 20s --watch 1s --nic-index keep \
+    --after "echo \$NETFIX_RENUMBERED >$WORK/renumbered" -- bash -c "modprobe -r $DRIVER; modprobe $DRIVER"
+printed "ifindex-differs: $NIC: has ifindex $(index "$NIC") now, $INDEX in the checkpoint.*--nic-index keep"
+[ "$(index "$NIC")" != "$INDEX" ] || fail "the kernel gave $INDEX again"
+[ "$(cat "$WORK/renumbered")" = "$NIC:$INDEX:$(index "$NIC")" ] || fail "$(cat "$WORK/renumbered")"
+all_answer
+dmesg -C
+expect_exit 0 nf restore
+printed "ifindex-differs: $NIC: .*interrupt the pods"
+[ "$(link_ups "$NIC")" = 0 ] || fail "$(dmesg)"
+
+step "another link has the ifindex"
+reload_driver
+ip link add taker index "$INDEX" type dummy
+expect_exit 0 nf restore --nic-wait 20s
+printed "ifindex-differs: $NIC: .*taker has it"
+all_answer
+ip link del taker
+
+step "killed before each change of the step: the NIC is there, and the next restore completes"
+reload_driver
+NETFIX_FAILPOINT_LOG=$WORK/points expect_exit 0 nf restore --nic-wait 20s
+back "$INDEX"
+first=$(awk '$2 == "unshare" {print $1; exit}' "$WORK/points")
+for ((point = first; point < first + ${NETFIX_ROUNDS:-12}; point++)); do
+    reload_driver
+    NETFIX_FAILPOINT=$point:kill nf restore --nic-wait 20s >"$OUT" 2>&1 && fail "point $point: it was not killed"
+    wait_for 5 "$NIC in the host's namespace after point $point" test -e "/sys/class/net/$NIC"
+    expect_exit 0 nf restore --nic-wait 20s
+    back "$INDEX"
+done
