@@ -112,8 +112,9 @@ upgrade_round() {
         fail "netfix upgrade: exit code $?: $(cat "$OUT" "$OUT.err")"
 }
 
-# index_is NUMBER: the NIC has this ifindex. As a port of a bond that pods use it keeps the one that it came back with.
-index_is() { [ "$VLAN" != "$NIC.3" ] || [ "$(cat "/sys/class/net/$NIC/ifindex")" = "$1" ]; }
+# index_is NUMBER: the NIC has this ifindex. As a port of a bond that pods use, and beside ifupdown, it keeps the one that it came
+# back with.
+index_is() { [ "$VLAN" != "$NIC.3" ] || [ -e /run/network/ifstate ] || [ "$(cat "/sys/class/net/$NIC/ifindex")" = "$1" ]; }
 
 # race: all rounds; the owner of every link is the same afterwards, and made what it owns. $MADE_BY_OWNER: 1 if netfix must not
 # make the VLAN.
