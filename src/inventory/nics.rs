@@ -58,9 +58,9 @@ pub(crate) fn read(under_pods: &BTreeSet<IfName>) -> Result<Vec<Nic>, Error> {
 }
 
 /// Those of these links that do not get their ifindex back after a reload of their driver, by it: what the kernel cannot do, or what an
-/// `ifup` would not survive that brings the device up meanwhile.
-pub(crate) fn kept_indexes(socket: &mut Socket, links: &[Link]) -> BTreeMap<u32, KeptIndex> {
-    let kernel = ability::kept_index(socket);
+/// `ifup` would not survive that brings the device up meanwhile. The calling thread is inside the host's namespace.
+pub(crate) fn kept_indexes(links: &[Link]) -> BTreeMap<u32, KeptIndex> {
+    let kernel = ability::kept_index();
     let of_ifupdown = managers::brought_up_by_ifupdown(links);
     let why = |link: &Link| {
         let is_owned = of_ifupdown.contains(&link.name);

@@ -88,18 +88,14 @@ fn incomplete(kind: &str) -> Request {
     )
 }
 
-/// Why no device of the host can get a certain ifindex, if so. A kernel that knows the attribute, since Linux 5.13, refuses the number
-/// in this request; others refuse a request without a link. A file that only the first namespace has shows whether this is the first.
-pub(crate) fn kept_index(socket: &mut Socket) -> Option<KeptIndex> {
-    let mut message = LinkMessage::default();
-    message.attributes.push(LinkAttribute::NewIfIndex(-1));
-    let request = Request::new(RouteNetlinkMessage::SetLink(message), 0);
+/// Why no device of the host can get a certain ifindex, if so. `IFLA_NEW_IFINDEX` exists since Linux 5.13. A file that only the first
+/// namespace has shows whether this is the first.
+pub(crate) fn kept_index() -> Option<KeptIndex> {
     let is_first = || Path::new("/proc/sys/net/core/netdev_max_backlog").exists();
-    match socket.run_one(request) {
-        Err(error) => Some(KeptIndex::Refused(Some(error.to_string()))),
-        Ok(Err(Errno::ERANGE)) if is_first() => None,
-        Ok(Err(Errno::ERANGE)) => Some(KeptIndex::Container),
-        Ok(_) => Some(KeptIndex::OldKernel),
+    match is_kernel((5, 13)) {
+        true if is_first() => None,
+        true => Some(KeptIndex::Container),
+        false => Some(KeptIndex::OldKernel),
     }
 }
 
@@ -109,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_namespace_that_is_not_the_first_gives_no_ifindex_back() {
-        let found = netns::in_new(|| kept_index(&mut Socket::open_here().unwrap()));
+        let found = netns::in_new(kept_index);
         assert_eq!(found.unwrap(), Some(KeptIndex::Container));
     }
 

@@ -157,7 +157,7 @@ fn nic_rules(request: &SurveyRequest, surveyed: &Surveyed) -> NicRules {
 fn kept_indexes(mode: IndexMode, surveyed: &mut Surveyed) -> BTreeMap<u32, KeptIndex> {
     let recorded = &surveyed.baseline.state;
     let mut kept = match mode {
-        IndexMode::Restore => nics::kept_indexes(&mut surveyed.host.socket, &recorded.links),
+        IndexMode::Restore => nics::kept_indexes(&recorded.links),
         IndexMode::Keep => {
             let devices = recorded.links.iter().filter(|link| link.is_device());
             let indexes = devices.map(|link| (link.index, KeptIndex::Requested));

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{loaders, program};
 use crate::inventory::{nics, procfs};
-use crate::kernel::Socket;
 use crate::kernel::attached::bound::BoundSocket;
 use crate::kernel::attached::indexes as kernel;
 use crate::kernel::foreign::socket_inode;
@@ -41,17 +40,8 @@ impl<'a> IndexLook<'a> {
 
     /// What a reload leaves without its link, or would.
     pub(crate) fn named(&self) -> Vec<Problem> {
-        if self.uses.users.is_empty() {
-            return Vec::new();
-        }
-        let kept =
-            Socket::open_here().map(|mut socket| nics::kept_indexes(&mut socket, &self.host.links));
-        indexes::named(
-            &self.uses,
-            self.host,
-            &self.at_risk,
-            &kept.unwrap_or_default(),
-        )
+        let kept = nics::kept_indexes(&self.host.links);
+        indexes::named(&self.uses, self.host, &self.at_risk, &kept)
     }
 
     /// What names a link that was made again.
