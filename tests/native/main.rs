@@ -70,6 +70,7 @@ mod panics;
 mod partial;
 mod private;
 mod raced;
+mod reach;
 mod recreated;
 mod rehearsal;
 mod renamed;

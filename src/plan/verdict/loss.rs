@@ -124,6 +124,38 @@ pub fn host_loss(
     let lost = lost.next().or_else(|| both.default_route());
     let lost = lost.map(|(link, what)| (link.name.clone(), what));
     lost.or_else(|| reach::less((whole, good), now, |dev| carrying.contains(dev)))
+        .or_else(|| {
+            let out = now.ways.iter().filter_map(|way| Some(way.exit.hop()?.0));
+            let out: BTreeSet<&IfName> = out.collect();
+            out.into_iter()
+                .find_map(|dev| fault_below(&graph, graph.link(dev)?, now, 0))
+        })
+}
+
+/// Why nothing carries the packets of a link of the host any more, which is there: what is below it, by the good state.
+fn fault_below(
+    good: &LinkGraph<'_>,
+    link: &Link,
+    now: &NetState,
+    depth: usize,
+) -> Option<(IfName, LossCause)> {
+    /// More than the kernel nests means a loop.
+    const DEEPEST: usize = 8;
+    let lower = good.carriers(link);
+    let lower = lower.into_iter().filter_map(|name| good.link(name));
+    let faults = lower.map(|then| {
+        let what = match present(then, now) {
+            None => LossCause::LinkGone,
+            Some(now) if then.flags.up && !now.flags.up => LossCause::LinkDown,
+            Some(now) if then.master.as_ref() == Some(&link.name) && now.master != then.master => {
+                LossCause::NoPort
+            }
+            Some(_) if depth < DEEPEST => return fault_below(good, then, now, depth + 1),
+            Some(_) => return None,
+        };
+        Some((then.name.clone(), what))
+    });
+    faults.collect::<Option<Vec<_>>>()?.into_iter().next()
 }
 
 /// The recorded devices of the host, with those `under` pods, that are missing, or were made anew since: their drivers were reloaded.
@@ -222,7 +254,8 @@ impl<'a> Since<'a> {
         };
         let kept = |family: IpFamily| had(family) && !has_lost(&family);
         let lost = IpFamily::BOTH.into_iter().find(has_lost)?;
-        if reach::keeps_ways_of(self.good.state, self.now.state, &link.name) {
+        // Ways stay without any address that could be the sender's.
+        if self.bears(lost) && reach::keeps_ways_of(self.good.state, self.now.state, &link.name) {
             return None;
         }
         Some(if IpFamily::BOTH.into_iter().any(kept) {
@@ -230,6 +263,12 @@ impl<'a> Since<'a> {
         } else {
             LossCause::Addresses
         })
+    }
+
+    /// Whether any link has addresses of the family now.
+    fn bears(&self, family: IpFamily) -> bool {
+        let mut bearers = self.bearers.iter();
+        bearers.any(|(of, links)| *of == family && !links.is_empty())
     }
 
     /// Whether another link than this one has addresses of the family now.

@@ -10,7 +10,7 @@ use ipnet::IpNet;
 use crate::model::net::address::{DADFAILED, TENTATIVE};
 use crate::model::net::route::KIND_UNICAST;
 use crate::model::net::way::{Packet, PacketWay, WayExit};
-use crate::model::{Address, IfName, Indexed, LossCause, Neighbour, NetState, Parent, Route};
+use crate::model::{Address, IfName, Indexed, LossCause, NetState, Parent, Route};
 
 /// The way that is lost: the link that it went out of, and what is missing. The good state comes `whole`, and without what daemons
 /// withdrew; of other links than those that are `counted` no way is missed.
@@ -64,8 +64,8 @@ impl WayComparison<'_> {
             (WayExit::Refused { .. }, _) => None,
             (WayExit::Link { dev, via, .. }, same) if then.exit.hop() == same.hop() => {
                 let hop = via.unwrap_or(packet.to);
-                let lost = self.lost_neighbour(dev, hop)?;
-                Some((dev, LossCause::Neighbour(lost.dst)))
+                let is_lost = self.has_lost_neighbour(dev, hop);
+                is_lost.then_some((dev, LossCause::Neighbour(hop)))
             }
             (before, same) if before == same => None,
             _ if !self.has_sender(packet) => None,
@@ -182,13 +182,16 @@ impl WayComparison<'_> {
         })
     }
 
-    /// A permanent entry that the next hop had and has no more, on a link where the kernel resolves none.
-    fn lost_neighbour(&self, dev: &IfName, hop: IpAddr) -> Option<&Neighbour> {
-        let of_hop = |one: &&Neighbour| one.dev == *dev && one.dst == hop && !one.proxy;
-        let then = self.good.state.neighbours.iter().find(of_hop)?;
-        let is_there = self.now.state.neighbours.iter().any(|one| of_hop(&one));
-        let has_arp = self.now.link(dev).is_none_or(|link| !link.flags.noarp);
-        (!is_there && !has_arp && !then.is_of_daemon()).then_some(then)
+    /// Whether the kernel had the MAC of the next hop, by ARP or in a permanent entry, and has no way to it now.
+    fn has_lost_neighbour(&self, dev: &IfName, hop: IpAddr) -> bool {
+        let entry = |state: &'_ Indexed<'_>| {
+            let mut entries = state.state.neighbours.iter();
+            let entry = entries.find(|one| one.dev == *dev && one.dst == hop && !one.proxy)?;
+            Some(entry.is_of_daemon())
+        };
+        let has_arp = |state: &Indexed<'_>| state.link(dev).is_none_or(|link| !link.flags.noarp);
+        let had = has_arp(&self.good) || entry(&self.good) == Some(false);
+        had && !has_arp(&self.now) && entry(&self.now).is_none()
     }
 }
 
