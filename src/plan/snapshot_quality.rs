@@ -14,7 +14,7 @@ use crate::plan::link::port;
 
 pub(crate) use crate::plan::verdict::loss::remade;
 pub use crate::plan::verdict::loss::{
-    chain_loss, host_loss, loss, missing_nic, pod_loss, uplink_loss,
+    chain_loss, host_loss, loss, missing_nic, pod_loss, silent_below_host, uplink_loss,
 };
 
 /// What a driver reload would take from a pod and netfix could not restore.

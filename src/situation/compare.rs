@@ -8,7 +8,7 @@ use crate::kernel::route::lookup;
 use crate::kernel::state::Needs;
 use crate::kernel::{Error, state};
 use crate::matching::at_risk::PodDrivers;
-use crate::model::{LinkGraph, NetState, Problem};
+use crate::model::{LinkGraph, Loss, NetState, Problem};
 use crate::plan::link::ipv6;
 use crate::plan::{self, HostLinks, HostSide, Plan, PodVerdict, snapshot_quality};
 use crate::records::matched::Matched;
@@ -181,6 +181,13 @@ impl Matched {
             state.ways = lookup::ways(self.pod.socket()?, &state.links, packets)?;
         }
         Ok(state)
+    }
+
+    /// What the pod has lost though it has all that is recorded, by this plan: something refuses its packets.
+    pub(crate) fn lost_ways(&mut self, state: &NetState, plan: &Plan) -> Option<Loss> {
+        let is_whole = plan.steps.is_empty() && plan.later.is_empty() && self.withheld.is_empty();
+        let now = is_whole.then(|| self.with_ways(state.clone()))?.ok()?;
+        snapshot_quality::loss(&self.recorded_state(), &now)
     }
 
     /// Compares what can be lost of a pod with a table that is not read whole.

@@ -124,19 +124,41 @@ pub fn host_loss(
     let lost = lost.next().or_else(|| both.default_route());
     let lost = lost.map(|(link, what)| (link.name.clone(), what));
     lost.or_else(|| reach::less((whole, good), now, |dev| carrying.contains(dev)))
-        .or_else(|| {
-            let out = now.ways.iter().filter_map(|way| Some(way.exit.hop()?.0));
-            let out: BTreeSet<&IfName> = out.collect();
-            out.into_iter()
-                .find_map(|dev| fault_below(&graph, graph.link(dev)?, now, 0))
-        })
+        .or_else(|| below_ways(&graph, now, &carrying, |_, now| !now.flags.up))
+}
+
+/// What carried the packets of the host below the links that they still go out of, and has no carrier any more.
+#[must_use]
+pub fn silent_below_host(good: &NetState, now: &NetState) -> Option<IfName> {
+    let is_silent = |then: &Link, now: &Link| then.flags.carrier && !now.flags.carrier;
+    let graph = LinkGraph::new(&good.links);
+    let carrying = graph.all_above(&graph.devices());
+    let lost = below_ways(&graph, now, &carrying, is_silent);
+    lost.map(|(name, _)| name)
+}
+
+/// What carried the packets of the host out of links that they still go out of, of these `carrying` ones, and does not any more.
+fn below_ways(
+    good: &LinkGraph<'_>,
+    now: &NetState,
+    carrying: &BTreeSet<IfName>,
+    is_broken: fn(&Link, &Link) -> bool,
+) -> Option<(IfName, LossCause)> {
+    let out = now.ways.iter().filter_map(|way| Some(way.exit.hop()?.0));
+    let out: BTreeSet<&IfName> = out.filter(|dev| carrying.contains(*dev)).collect();
+    let mut out = out.into_iter().filter_map(|dev| good.link(dev));
+    out.find_map(|link| {
+        let broken = present(link, now).filter(|now| is_broken(link, now));
+        let own = broken.map(|now| (now.name.clone(), LossCause::LinkDown));
+        own.or_else(|| fault_below(good, link, (now, is_broken), 0))
+    })
 }
 
 /// Why nothing carries the packets of a link of the host any more, which is there: what is below it, by the good state.
 fn fault_below(
     good: &LinkGraph<'_>,
     link: &Link,
-    now: &NetState,
+    (now, is_broken): (&NetState, fn(&Link, &Link) -> bool),
     depth: usize,
 ) -> Option<(IfName, LossCause)> {
     /// More than the kernel nests means a loop.
@@ -144,13 +166,14 @@ fn fault_below(
     let lower = good.carriers(link);
     let lower = lower.into_iter().filter_map(|name| good.link(name));
     let faults = lower.map(|then| {
+        let is_port = |lower: &Link| lower.master.as_ref() == Some(&link.name);
         let what = match present(then, now) {
             None => LossCause::LinkGone,
-            Some(now) if then.flags.up && !now.flags.up => LossCause::LinkDown,
-            Some(now) if then.master.as_ref() == Some(&link.name) && now.master != then.master => {
-                LossCause::NoPort
+            Some(now) if then.flags.up && is_broken(then, now) => LossCause::LinkDown,
+            Some(now) if is_port(then) && !is_port(now) => LossCause::NoPort,
+            Some(_) if depth < DEEPEST => {
+                return fault_below(good, then, (now, is_broken), depth + 1);
             }
-            Some(_) if depth < DEEPEST => return fault_below(good, then, now, depth + 1),
             Some(_) => return None,
         };
         Some((then.name.clone(), what))
@@ -254,8 +277,7 @@ impl<'a> Since<'a> {
         };
         let kept = |family: IpFamily| had(family) && !has_lost(&family);
         let lost = IpFamily::BOTH.into_iter().find(has_lost)?;
-        // Ways stay without any address that could be the sender's.
-        if self.bears(lost) && reach::keeps_ways_of(self.good.state, self.now.state, &link.name) {
+        if reach::has_moved_ways_of(self.good.state, self.now.state, &link.name, lost) {
             return None;
         }
         Some(if IpFamily::BOTH.into_iter().any(kept) {
@@ -263,12 +285,6 @@ impl<'a> Since<'a> {
         } else {
             LossCause::Addresses
         })
-    }
-
-    /// Whether any link has addresses of the family now.
-    fn bears(&self, family: IpFamily) -> bool {
-        let mut bearers = self.bearers.iter();
-        bearers.any(|(of, links)| *of == family && !links.is_empty())
     }
 
     /// Whether another link than this one has addresses of the family now.

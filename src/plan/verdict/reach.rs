@@ -10,7 +10,7 @@ use ipnet::IpNet;
 use crate::model::net::address::{DADFAILED, TENTATIVE};
 use crate::model::net::route::KIND_UNICAST;
 use crate::model::net::way::{Packet, PacketWay, WayExit};
-use crate::model::{Address, IfName, Indexed, LossCause, NetState, Parent, Route};
+use crate::model::{Address, IfName, Indexed, IpFamily, LossCause, NetState, Parent, Route};
 
 /// The way that is lost: the link that it went out of, and what is missing. The good state comes `whole`, and without what daemons
 /// withdrew; of other links than those that are `counted` no way is missed.
@@ -32,20 +32,32 @@ pub(super) fn less(
     })
 }
 
-/// Whether the kernel shows that packets get to the same segment on each way that went out of this link: a link that carried a service
-/// address alone has none.
-pub(super) fn keeps_ways_of(good: &NetState, now: &NetState, dev: &IfName) -> bool {
-    let is_of = |way: &&PacketWay| matches!(&way.exit, WayExit::Link { dev: of, .. } if of == dev);
+/// Whether the kernel shows that packets of this family get to the same segment out of other links than this one, on each way that went
+/// out of it: a link that carried a service address alone has none. Out of the link itself they would have no sender.
+pub(super) fn has_moved_ways_of(
+    good: &NetState,
+    now: &NetState,
+    dev: &IfName,
+    family: IpFamily,
+) -> bool {
+    let is_of = |way: &&PacketWay| {
+        let is_of_family = IpFamily::of(way.packet.to.is_ipv4()) == family;
+        is_of_family && way.exit.hop().is_some_and(|(of, _)| of == dev)
+    };
     let mut ways = good.ways.iter().filter(is_of);
     let compared = WayComparison {
         whole: good,
         good: Indexed::new(good),
         now: Indexed::new(now),
     };
+    let has_moved = |then: &PacketWay, now: &PacketWay| {
+        let is_elsewhere = now.exit.hop().is_some_and(|(of, _)| of != dev);
+        is_elsewhere && compared.is_same_segment(&then.exit, &now.exit)
+    };
     !(good.ways.is_empty() || now.ways.is_empty())
         && ways.all(|then| {
             let now = now.ways.iter().find(|now| now.packet == then.packet);
-            now.is_some_and(|now| compared.is_same_segment(&then.exit, &now.exit))
+            now.is_some_and(|now| has_moved(then, now))
         })
 }
 

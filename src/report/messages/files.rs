@@ -225,6 +225,7 @@ sentences! {
         SnapshotStale { age, completed } => "the last snapshot of all pods was completed {age} ago, at {completed}. Run \
             `netfix snapshot`" (age = duration(*age)),
         NoCarrierUnderPods => "has no carrier: the pods on it cannot be reached",
+        NoCarrierUnderHost => "has no carrier: the host reaches nobody through it",
         NoCarrier => "has no carrier",
         NoCheckpoint => "has no checkpoint yet. Run `netfix snapshot`",
         Stale { age } => "last verified {age} ago. Run `netfix snapshot`" (age = duration(*age)),

@@ -59,10 +59,12 @@ impl<'n> Scene<'n> {
             done.map_err(|error| format!("{line}: {error}"))?;
         }
         let silent = scene.silent(&case.questions, AT_FIRST);
-        silent
-            .is_empty()
-            .then_some(scene)
-            .ok_or_else(|| format!("silent: {silent:#?}"))
+        if silent.is_empty() {
+            return Ok(scene);
+        }
+        let shown =
+            namespaces.map(|ns| ["-6 neigh", "-6 route", "-6 addr"].map(|words| ns.ip(words)));
+        Err(format!("silent: {silent:#?}\n{shown:#?}"))
     }
 
     pub fn change(&self, case: &Case) {
