@@ -81,10 +81,7 @@ fn reach(case: &ReachCase) -> String {
 fn a_pod_is_lost_where_pings_show_that_it_is_dead_and_only_there() {
     let cases = cases::read::<ReachCase>("reach");
     let alive = cases.iter().filter(|(_, case)| case.alive).count();
-    assert!(
-        cases.len() >= 60 && alive * 3 >= cases.len(),
-        "few cases"
-    );
+    assert!(cases.len() >= 60 && alive * 3 >= cases.len(), "few cases");
     cases::compare(&cases, "verdict.txt", |case| &case.why, reach);
 }
 
