@@ -133,6 +133,10 @@ pub fn silent_below_host(good: &NetState, now: &NetState) -> Option<IfName> {
     let is_silent = |then: &Link, now: &Link| then.flags.carrier && !now.flags.carrier;
     let graph = LinkGraph::new(&good.links);
     let carrying = graph.all_above(&graph.devices());
+    // A link that is down takes the carrier of those above it: that is the loss.
+    if below_ways(&graph, now, &carrying, |_, now| !now.flags.up).is_some() {
+        return None;
+    }
     let lost = below_ways(&graph, now, &carrying, is_silent);
     lost.map(|(name, _)| name)
 }
