@@ -62,7 +62,7 @@ fn hear(
     /// The kernel copies each broadcast to every macvlan on the same parent: a thousand take it a second, and the first
     /// answers must not wait for that.
     const AT_ONCE: usize = 64;
-    /// A redirected answer is looked for where there is no other: half of the time is left for it.
+    /// netfix looks for a redirected answer where there is no other: half of the time is left for it.
     const SUSPICION: Duration = Duration::from_millis(500);
     let mut listeners = AnswerListeners::default();
     let about = by_gateway(probes);
@@ -85,19 +85,21 @@ fn hear(
     let mut suspicion = Some(Instant::now() + SUSPICION.min(limits.answer / 2));
     while probes.iter().any(GatewayProbe::is_open) && Instant::now() < deadline {
         if suspicion.take_if(|at| Instant::now() >= *at).is_some() {
-            listeners.frames = redirected::listen(inventory, probes);
+            listeners.frames = redirected::listen(inventory, probes)?;
         }
         let next = probes.iter().filter_map(GatewayProbe::next);
         let next = next.chain(suspicion).min();
         let until = next.map_or(deadline, |next| next.min(deadline));
         take_answers(inventory, probes, &about, &mut listeners, until)?;
         let now = Instant::now();
-        let due = |probe: &&mut GatewayProbe<'_>| probe.next().is_some_and(|next| next <= now);
-        for probe in probes.iter_mut().filter(due) {
-            let repeated =
-                socket(inventory, probe.question.place).and_then(|socket| probe.repeat(socket));
-            probe.note(repeated);
-        }
+        let is_due = |probe: &GatewayProbe<'_>| probe.next().is_some_and(|next| next <= now);
+        in_places(inventory, probes, is_due, |_, socket, probes| {
+            for probe in probes.iter_mut().filter(|probe| is_due(probe)) {
+                let repeated = probe.repeat(socket);
+                probe.note(repeated);
+            }
+            Ok(())
+        })?;
     }
     Ok(())
 }
@@ -168,7 +170,6 @@ fn take_answers(
 
 /// The probes of one pod.
 struct OfPod<'a, 'q> {
-    at: usize,
     pod: &'a mut Pod,
     probes: &'a mut [GatewayProbe<'q>],
 }
@@ -179,59 +180,69 @@ impl AsMut<Pod> for OfPod<'_, '_> {
     }
 }
 
-/// Sends the first requests of these probes, which are in the order of the pods, side by side. Each namespace gets a second
-/// socket, subscribed to its neighbour events, before.
+/// Sends the first requests of these probes. Each namespace gets a second socket, subscribed to its neighbour events, before.
 fn start_some(
     inventory: &mut Inventory,
     probes: &mut [GatewayProbe<'_>],
     listeners: &mut Vec<(Prober, Socket)>,
     (spare, left): (&AtomicUsize, &(dyn Fn(usize) -> Duration + Sync)),
 ) -> Result<(), Error> {
-    let begin = |socket: &mut Socket, probes: &mut [GatewayProbe<'_>]| {
-        for (at, probe) in probes.iter_mut().enumerate() {
-            let is_granted = at < PINGS && !socket.is_late() && take_one(spare);
-            let begun = probe.begin(socket, is_granted);
-            probe.note(begun);
-        }
-    };
+    let started = in_places(
+        inventory,
+        probes,
+        |probe: &GatewayProbe<'_>| probe.is_open(),
+        |place, socket, probes| {
+            let listener = neighbour_probe::subscribe()?;
+            if let Prober::Pod(at) = place {
+                socket.limit(Some(Instant::now() + left(at)));
+            }
+            for (at, probe) in probes.iter_mut().enumerate() {
+                let is_granted = at < PINGS && !socket.is_late() && take_one(spare);
+                let begun = probe.begin(socket, is_granted);
+                probe.note(begun);
+            }
+            socket.limit(None);
+            Ok(listener)
+        },
+    );
+    listeners.extend(started?);
+    Ok(())
+}
+
+/// Works in the namespaces of these probes, which are in the order of the pods, side by side, where one is `wanted`. A pod that has just
+/// ended costs no other its answer.
+pub(super) fn in_places<R: Send>(
+    inventory: &mut Inventory,
+    probes: &mut [GatewayProbe<'_>],
+    wanted: impl Fn(&GatewayProbe<'_>) -> bool,
+    work: impl Fn(Prober, &mut Socket, &mut [GatewayProbe<'_>]) -> Result<R, Error> + Sync,
+) -> Result<Vec<(Prober, R)>, Error> {
     let Inventory { host, pods, .. } = inventory;
     let mut pods = pods.iter_mut().enumerate();
-    let mut of_pods = Vec::new();
-    for of_place in probes.chunk_by_mut(|a, b| a.question.place == b.question.place) {
-        let place = of_place[0].question.place;
-        if !of_place.iter().any(GatewayProbe::is_open) {
-            continue;
-        }
+    let (mut done, mut of_pods) = (Vec::new(), Vec::new());
+    let places = probes.chunk_by_mut(|a, b| a.question.place == b.question.place);
+    for probes in places.filter(|probes| probes.iter().any(&wanted)) {
+        let place = probes[0].question.place;
         match place {
             Prober::Pod(at) => {
-                let pod = pods.find(|(place, _)| *place == at);
-                let probes = of_place;
-                of_pods.extend(pod.map(|(_, pod)| (place, OfPod { at, pod, probes })));
+                let pod = pods.find(|(own, _)| *own == at);
+                of_pods.extend(pod.map(|(_, pod)| OfPod { pod, probes }));
             }
             // This thread is in the host's namespace.
-            Prober::Host => {
-                listeners.push((place, neighbour_probe::subscribe()?));
-                begin(&mut host.socket, of_place);
-            }
+            Prober::Host => done.push((place, work(place, &mut host.socket, probes)?)),
         }
     }
-    let (places, mut of_pods): (Vec<Prober>, Vec<OfPod<'_, '_>>) = of_pods.into_iter().unzip();
-    let started = visit::hold(&mut of_pods, |one| {
-        let listener = neighbour_probe::subscribe()?;
-        let socket = one.pod.socket()?;
-        socket.limit(Some(Instant::now() + left(one.at)));
-        begin(socket, one.probes);
-        socket.limit(None);
-        Ok(listener)
+    let worked = visit::hold(&mut of_pods, |one| {
+        let place = one.probes[0].question.place;
+        Ok((place, work(place, one.pod.socket()?, one.probes)?))
     });
-    for ((place, started), of_pod) in places.into_iter().zip(started).zip(of_pods) {
-        match (started, of_pod.probes) {
-            (Ok(listener), _) => listeners.push((place, listener)),
-            // A pod that just ended costs no other its answer.
-            (Err(error), probes) => probes.iter_mut().for_each(|probe| probe.give_up(&error)),
+    for (worked, OfPod { probes, .. }) in worked.into_iter().zip(of_pods) {
+        match worked {
+            Ok(worked) => done.push(worked),
+            Err(error) => probes.iter_mut().for_each(|probe| probe.give_up(&error)),
         }
     }
-    Ok(())
+    Ok(done)
 }
 
 /// How many gateways of one namespace are pinged: each costs a socket.

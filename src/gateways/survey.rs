@@ -190,7 +190,8 @@ fn is_bare(read: &Result<Reach, Error>) -> bool {
 }
 
 impl ProbePlan {
-    /// Adds the gateways that a pod has and had, or the neighbours that are `known` of one without, as far as its budget allows. Returns why the latter are not known.
+    /// Adds the gateways that a pod has and had, or the neighbours that are `known` of one without, as far as its budget allows. Returns
+    /// why those that it had are not known.
     fn add_gateways<'r>(
         &mut self,
         at: usize,

@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::time::{Duration, Instant};
 
 use super::answers::GatewayReply;
-use super::question::{Prober, Question};
+use super::question::Question;
 use super::recorded::PastAnswer;
 use super::targets::process_id;
 use super::way::{self, Obstacle, Way};
@@ -177,7 +177,8 @@ impl<'a> GatewayProbe<'a> {
 
     /// A socket for pings in the namespace of the calling thread.
     fn open_ping(&self) -> Option<Echo> {
-        let (request, dev) = ((!process_id(), 0), Some(&self.question.dev));
+        let number = self.ping.as_ref().map_or(0, |ping| ping.request.1);
+        let (request, dev) = ((!process_id(), number), Some(&self.question.dev));
         Echo::open(self.destination(), request, dev, self.way?.selector).ok()
     }
 
@@ -247,7 +248,7 @@ impl<'a> GatewayProbe<'a> {
             .filter(|_| self.is_open())
     }
 
-    /// Does what is due: looks the way up again, or sends another ping.
+    /// Does what is due, in its namespace: looks the way up again, or sends another ping.
     pub(super) fn repeat(&mut self, socket: &mut Socket) -> Result<(), Error> {
         if self.obstacle.is_some() {
             self.checked = Instant::now();
@@ -259,10 +260,8 @@ impl<'a> GatewayProbe<'a> {
         }
         let is_due = |ping: &Echo| ping.sent().elapsed() >= PING_INTERVAL;
         if self.ping().is_some_and(is_due) {
-            // The first one may have a source that was chosen too early. This thread is in the host's namespace.
-            if self.question.place == Prober::Host {
-                self.ping = self.open_ping();
-            }
+            // The first one may have a source that was chosen too early.
+            self.ping = self.open_ping();
             self.send_ping();
         }
         self.settle();

@@ -1,6 +1,6 @@
 //! What a look found, for the decision: the host's links under pods, and the pods.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::guard::sight::{InsideSight, LinkSight, PodSight};
 use crate::model::{
@@ -12,21 +12,20 @@ use crate::records::survey::Surveyed;
 use crate::situation::{Comparison, host_loss};
 
 /// The host's links under pods, by their recorded names.
-pub(super) fn links(surveyed: &Surveyed, compared: &Comparison) -> BTreeMap<IfName, LinkSight> {
-    let (recorded, host) = (&surveyed.baseline.state, &surveyed.host.state);
-    let present = Indexed::new(host);
-    let graph = LinkGraph::new(&recorded.links);
+pub(super) fn links(
+    surveyed: &Surveyed,
+    graph: &LinkGraph<'_>,
+    compared: &Comparison,
+) -> BTreeMap<IfName, LinkSight> {
+    let present = Indexed::new(&surveyed.host.state);
     let matched = surveyed.matched.iter();
     let under = matched.flat_map(|one| graph.under(&one.claims().links));
-    let under = under.filter_map(|link| recorded.link(&link.name));
-    under
-        .map(|link| {
-            (
-                link.name.clone(),
-                sight(link, &graph, &compared.links, &present),
-            )
-        })
-        .collect()
+    let under: BTreeSet<IfName> = under.map(|link| link.name).collect();
+    let sight = |name: IfName| {
+        let link = graph.link(&name)?;
+        Some((name, sight(link, graph, &compared.links, &present)))
+    };
+    under.into_iter().filter_map(sight).collect()
 }
 
 fn sight(link: &Link, graph: &LinkGraph<'_>, links: &HostLinks, host: &Indexed<'_>) -> LinkSight {
@@ -51,9 +50,12 @@ fn sight(link: &Link, graph: &LinkGraph<'_>, links: &HostLinks, host: &Indexed<'
 }
 
 /// The pods that have a record.
-pub(super) fn pods(surveyed: &Surveyed, compared: &Comparison) -> Vec<PodSight> {
+pub(super) fn pods(
+    surveyed: &Surveyed,
+    graph: &LinkGraph<'_>,
+    compared: &Comparison,
+) -> Vec<PodSight> {
     let pods = surveyed.matched.iter().zip(&compared.pods);
-    let graph = LinkGraph::new(&surveyed.baseline.state.links);
     let pod = |matched: &Matched, verdict: &PodVerdict| {
         let claims = matched.claims();
         let is_lost = matches!(verdict, PodVerdict::Lost(_));

@@ -13,7 +13,7 @@ use crate::kubelet::unit::UnitToPause;
 use crate::matching::Selection;
 use crate::model::problem::{Cause, InventoryCause, StoreCause};
 use crate::model::window::{GuardRecord, UnplannedEnd, WindowPod};
-use crate::model::{Exit, IfName, Problem};
+use crate::model::{Exit, IfName, LinkGraph, Problem};
 use crate::plan::PodVerdict;
 use crate::records::matched::Matched;
 use crate::records::prepare::SurveyRequest;
@@ -219,13 +219,14 @@ fn observe(
     let unread = surveyed.problems.iter().filter(|one| is_unread(one));
     let mut unknown: Vec<Problem> = unread.cloned().collect();
     let recorded = surveyed.node_state.as_ref();
+    let graph = LinkGraph::new(&surveyed.baseline.state.links);
     let has_pods = !(surveyed.matched.is_empty() && surveyed.unmatched.is_empty());
     let sight = Sight {
         snapshot: recorded.map(|recorded| recorded.created.clone()),
         window: open_window(store)?,
         is_unread: !unknown.is_empty(),
-        links: facts::links(&surveyed, &compared),
-        pods: facts::pods(&surveyed, &compared),
+        links: facts::links(&surveyed, &graph, &compared),
+        pods: facts::pods(&surveyed, &graph, &compared),
         damaged: facts::damaged(&surveyed),
         host: facts::host(&surveyed),
         no_match: (!(selection.is_everything() || has_pods)).then(|| selection.to_string()),

@@ -148,8 +148,8 @@ fn known_packets(stored: &[Loaded<Light>]) -> KnownPackets {
     let own = stored.filter_map(|(checkpoint, _)| checkpoint.netfix.as_ref());
     let mut known = KnownPackets::new();
     for own in own {
-        let packets = own.state.ways.iter().map(|way| way.packet.clone());
-        known.entry(own.identity.inode).or_default().extend(packets);
+        let packets = known.entry(own.identity.inode).or_default();
+        packets.extend(own.state.known_packets());
     }
     known
 }

@@ -31,7 +31,7 @@ pub(crate) fn ways(
     let mut packets = reach::packets(state);
     let others = known.iter().filter(|one| !packets.contains(one));
     packets.extend(others.cloned().collect::<Vec<_>>());
-    state.ways = lookup::ways(socket, &state.links, &packets)?;
+    state.ways = lookup::ways(socket, &state.links, packets)?;
     Ok(())
 }
 
@@ -159,10 +159,10 @@ pub fn observe_at_least_claims(pods: &mut [Pod], host: &Host) -> Vec<Result<NetS
 }
 
 /// Reads what every pod has that others may claim too, side by side: its links and addresses.
-pub fn observe_claims<T>(pods: &mut [T], host: &Host) -> Vec<Result<NetState, Error>>
-where
-    T: AsMut<Pod> + Send,
-{
+pub fn observe_claims<T: AsMut<Pod> + Send>(
+    pods: &mut [T],
+    host: &Host,
+) -> Vec<Result<NetState, Error>> {
     let states = visit(pods, |pod| claims(pod.as_mut(), host)).into_iter();
     states.map(|state| state?).collect()
 }
@@ -217,10 +217,11 @@ pub fn observe_reach(
 
 /// Reads every pod, side by side, and its links once more afterwards: the state, with the ways of these packets too, and the link that
 /// was lost while it was read. The results are in the order of the pods.
-pub fn observe_pods_twice<T>(pods: &mut [T], host: &Host, known: &KnownPackets) -> Vec<ObservedPod>
-where
-    T: AsMut<Pod> + Send,
-{
+pub fn observe_pods_twice<T: AsMut<Pod> + Send>(
+    pods: &mut [T],
+    host: &Host,
+    known: &KnownPackets,
+) -> Vec<ObservedPod> {
     visit(pods, |pod| {
         let pod = pod.as_mut();
         let mut state = pod.observe_inside(host)?;

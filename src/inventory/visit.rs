@@ -38,14 +38,10 @@ pub(crate) fn room_for(files: usize) -> usize {
 
 /// Runs `work` once for each item, on scratch threads inside its pod's namespace, side by side; the results are in their
 /// order.
-pub(crate) fn visit<T, R>(
+pub(crate) fn visit<T: AsMut<Pod> + Send, R: Send>(
     items: &mut [T],
     work: impl Fn(&mut T) -> R + Sync,
-) -> Vec<Result<R, Error>>
-where
-    T: AsMut<Pod> + Send,
-    R: Send,
-{
+) -> Vec<Result<R, Error>> {
     let results = enter(items, |item| in_connected(item, &work));
     // Those in which nothing was done, or in which it panicked.
     for item in items {
@@ -56,16 +52,12 @@ where
 
 /// Runs `work` like [`visit`], for about `count` items, each of which is begun when the iterator has it: each with its
 /// result, in any order. `first` may send them: one of the threads begins with it, in the host's namespace.
-pub(crate) fn visit_as_they_come<'a, T, R>(
+pub(crate) fn visit_as_they_come<'a, T: AsMut<Pod> + Send, R: Send>(
     first: impl FnOnce() + Send,
     items: impl Iterator<Item = &'a mut T> + Send,
     count: usize,
     work: impl Fn(&mut T) -> R + Sync,
-) -> Vec<(&'a mut T, Result<R, Error>)>
-where
-    T: AsMut<Pod> + Send,
-    R: Send,
-{
+) -> Vec<(&'a mut T, Result<R, Error>)> {
     netns::visit_as_they_come(
         first,
         items,
@@ -82,14 +74,10 @@ where
 }
 
 /// Runs `work` like [`visit`], which needs no socket: one that was given away is not opened again.
-pub(crate) fn visit_without_socket<T, R>(
+pub(crate) fn visit_without_socket<T: AsMut<Pod> + Send, R: Send>(
     items: &mut [T],
     work: impl Fn(&mut T) -> R + Sync,
-) -> Vec<Result<R, Error>>
-where
-    T: AsMut<Pod> + Send,
-    R: Send,
-{
+) -> Vec<Result<R, Error>> {
     enter(items, |item| {
         if item.as_mut().netns.is_transient {
             in_connected(item, &work)
@@ -106,27 +94,19 @@ fn in_connected<T: AsMut<Pod>, R>(item: &mut T, work: impl Fn(&mut T) -> R) -> R
 }
 
 /// Runs `work` like [`visit`]; the pods stay open after it, until [`Pod::release`].
-pub(crate) fn hold<T, R>(
+pub(crate) fn hold<T: AsMut<Pod> + Send, R: Send>(
     items: &mut [T],
     work: impl Fn(&mut T) -> Result<R, Error> + Sync,
-) -> Vec<Result<R, Error>>
-where
-    T: AsMut<Pod> + Send,
-    R: Send,
-{
+) -> Vec<Result<R, Error>> {
     enter(items, |item| {
         item.as_mut().connect().and_then(|()| work(item))
     })
 }
 
-fn enter<T, R>(
+fn enter<T: AsMut<Pod> + Send, R: Send>(
     items: &mut [T],
     work: impl Fn(&mut T) -> Result<R, Error> + Sync,
-) -> Vec<Result<R, Error>>
-where
-    T: AsMut<Pod> + Send,
-    R: Send,
-{
+) -> Vec<Result<R, Error>> {
     let results = netns::visit(items, |item| item.as_mut().netns.reopen(), work);
     results.into_iter().map(|result| result?).collect()
 }

@@ -231,11 +231,11 @@ pub(super) fn routes_in(
     links: &LinkNames,
     unsupported: &mut Vec<String>,
 ) -> Vec<Route> {
-    parsed(dump, "route", unsupported, |object| {
-        let RouteNetlinkMessage::NewRoute(message) = object else {
-            return Ok(None);
-        };
-        route::parse(&message, |index| name_of(links, index))
+    parsed(dump, "route", unsupported, |object| match object {
+        RouteNetlinkMessage::NewRoute(message) => {
+            route::parse(&message, |index| name_of(links, index))
+        }
+        _ => Ok(None),
     })
 }
 

@@ -3,6 +3,8 @@
 //! Requests are batched over netlink-sys: one send carries a pod's addresses and routes, and only the last message requests
 //! an ACK, which rtnetlink's own connection cannot do. The rtnetlink crate only composes link messages (`link/add`, `link/change`).
 
+mod query;
+
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
@@ -11,7 +13,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use netlink_packet_core::{NLM_F_ACK, NLM_F_DUMP, NLM_F_DUMP_INTR, NetlinkPayload};
-use netlink_packet_route::RouteNetlinkMessage;
 use netlink_sys::{Socket as RawSocket, SocketAddr, protocols::NETLINK_ROUTE};
 use nix::errno::Errno;
 use nix::{getsockopt_impl, sockopt_impl};
@@ -37,6 +38,8 @@ const SO_NETNS_COOKIE: libc::c_int = 71;
 const RECEIVE_BUFFER: usize = 1 << 20;
 /// The largest send in bytes: the kernel refuses more than the send buffer (212992 bytes by default).
 const MAX_SEND: usize = 128 << 10;
+/// The most requests of one send: the socket must hold an answer to each.
+const MAX_REQUESTS: usize = 64;
 /// The least size of one read. The kernel makes a dump's datagrams as large as the reads that it has seen, up to 32 KiB; few
 /// large ones are faster and raced less often.
 const DATAGRAM: usize = 64 << 10;
@@ -216,30 +219,6 @@ impl Socket {
         Ok(())
     }
 
-    /// One request and its single answer.
-    pub fn get(&mut self, request: RouteNetlinkMessage) -> Result<RouteNetlinkMessage, Error> {
-        let request = Message::from(request);
-        let result = self.read_answer(&request);
-        trace::get(self, &request, &result);
-        result
-    }
-
-    fn read_answer(&mut self, request: &Message) -> Result<RouteNetlinkMessage, Error> {
-        let sequence = self.send(&[(request, 0)])?;
-        loop {
-            for (header, message) in self.receive()? {
-                if header.sequence_number != sequence {
-                    continue;
-                }
-                match message?.payload {
-                    NetlinkPayload::InnerMessage(Message::Route(object)) => return Ok(object),
-                    NetlinkPayload::Error(error) => return Err(errno(error.raw_code()).into()),
-                    _ => {}
-                }
-            }
-        }
-    }
-
     /// Sends `requests` in order, in batches; a failed one does not stop those after it.
     ///
     /// The results are in the order of the requests. Only the last message of each batch requests an ACK: the kernel
@@ -277,7 +256,8 @@ impl Socket {
 
     /// Sends messages in one call and waits for the ACK of the last.
     fn carry_out(&mut self, messages: &[(&Message, u16)]) -> Result<Vec<Result<(), Errno>>, Error> {
-        let last = self.send(messages)?;
+        let first = self.send(messages)?;
+        let last = self.sequence;
         // The kernel has processed the batch at this point.
         point("netlink answer")?;
         let mut failed = HashMap::new();
@@ -294,24 +274,22 @@ impl Socket {
                 }
             }
         }
-        let first = last
-            .wrapping_sub(u32::try_from(messages.len()).unwrap_or(u32::MAX))
-            .wrapping_add(1);
-        Ok((0..messages.len())
-            .map(|i| first.wrapping_add(u32::try_from(i).unwrap_or(u32::MAX)))
-            .map(|sequence| failed.get(&sequence).map_or(Ok(()), |errno| Err(*errno)))
-            .collect())
+        let sequences = (0..).map(|at| first.wrapping_add(at));
+        let results = sequences.take(messages.len());
+        let result = |sequence| failed.get(&sequence).map_or(Ok(()), |errno| Err(*errno));
+        Ok(results.map(result).collect())
     }
 
-    /// Sends messages in one call; returns the sequence number of the last.
+    /// Sends messages in one call; returns the sequence number of the first.
     fn send(&mut self, messages: &[(&Message, u16)]) -> Result<u32, Error> {
+        let first = self.sequence.wrapping_add(1);
         let mut buffer = Vec::new();
         for (message, flags) in messages {
             self.sequence = self.sequence.wrapping_add(1);
             encode(message, *flags, self.sequence, &mut buffer);
         }
         self.transmit(&buffer)?;
-        Ok(self.sequence)
+        Ok(first)
     }
 
     /// Sends a buffer. Repeats a send that found no memory, of which the kernel has processed nothing.
@@ -378,7 +356,6 @@ pub(super) fn netns_cookie(socket: &impl AsFd) -> Result<Option<u64>, Errno> {
 fn batches(requests: &[Request]) -> impl Iterator<Item = &[Request]> {
     use netlink_packet_core::NetlinkSerializable;
     const HEADER: usize = 16;
-    const MAX_REQUESTS: usize = 64;
     let mut rest = requests;
     std::iter::from_fn(move || {
         let mut size = 0;

@@ -124,7 +124,7 @@ pub fn whole(socket: &mut Socket, host: Option<HostView<'_>>) -> Result<NetState
 /// The whole state of a namespace whose links were read a moment ago, as far as it is needed. Settings of neighbours that the
 /// links already have are not read.
 pub fn complete(socket: &mut Socket, links: NetState, needs: Needs) -> Result<NetState, Error> {
-    let mut state = addresses_and_routes(socket, links)?;
+    let mut state = routing(socket, links, needs.neighbours)?;
     if needs.groups {
         let mut groups = multicast::joined().map_err(Error::from)?;
         for link in &mut state.links {
@@ -145,7 +145,6 @@ pub fn complete(socket: &mut Socket, links: NetState, needs: Needs) -> Result<Ne
     }
     let links = dump::by_index(&state.links);
     let unsupported = &mut state.unsupported;
-    state.rules = dump::rules(socket, unsupported)?;
     if needs.nexthops {
         state.nexthops = dump::nexthops(socket, &links, unsupported)?;
     }
@@ -155,8 +154,20 @@ pub fn complete(socket: &mut Socket, links: NetState, needs: Needs) -> Result<Ne
     if needs.bridging {
         bridging::read(socket, &mut state.links, unsupported)?;
     }
-    if needs.neighbours {
-        state.neighbours = dump::neighbours(socket, &links, unsupported)?;
+    Ok(state)
+}
+
+/// What decides where packets go, of a namespace whose links were read a moment ago: addresses, routes, rules, and neighbours on request.
+pub fn routing(
+    socket: &mut Socket,
+    links: NetState,
+    with_neighbours: bool,
+) -> Result<NetState, Error> {
+    let mut state = addresses_and_routes(socket, links)?;
+    state.rules = dump::rules(socket, &mut state.unsupported)?;
+    if with_neighbours {
+        let links = dump::by_index(&state.links);
+        state.neighbours = dump::neighbours(socket, &links, &mut state.unsupported)?;
     }
     Ok(state)
 }

@@ -46,15 +46,22 @@ pub(super) fn dump(socket: &Socket, request: &Message, result: &Result<Option<Du
     }
 }
 
-/// A request for one object, and the answer.
-pub(super) fn get(socket: &Socket, request: &Message, result: &Result<RouteNetlinkMessage, Error>) {
+/// Requests for one object each, with the answers.
+pub(super) fn get(
+    socket: &Socket,
+    requests: &[Message],
+    answers: &[Result<RouteNetlinkMessage, Errno>],
+) {
     if !is_wanted() {
         return;
     }
     let netns = socket.netns_cookie().ok().flatten();
-    sent(netns, request, 0, result.as_ref().map(|_| ()));
-    if let Ok(object) = result {
-        received(netns, object);
+    for (request, answer) in requests.iter().zip(answers) {
+        let refused = answer.as_ref().err().copied().map(Error::Kernel);
+        sent(netns, request, 0, refused.as_ref().map_or(Ok(()), Err));
+        if let Ok(object) = answer {
+            received(netns, object);
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use crate::model::checkpoint::Extension;
 use crate::model::net::address::DADFAILED;
 use crate::model::net::link::sysctl::Sysctls;
 use crate::model::{
-    ChainLink, Hardware, IfName, Link, LinkGraph, LinkKind, NetState, Route, StackLink, stack,
+    ChainLink, Hardware, IfName, Link, LinkGraph, LinkKind, NetState, Route, stack,
 };
 use crate::plan::{DaemonState, NicRules, Observed, snapshot_quality};
 
@@ -39,15 +39,17 @@ pub(crate) struct HostBaseline {
 impl HostBaseline {
     /// From the recorded state and its age, or from the pods' own stacks where there is none; `named` are parents that
     /// nothing else describes. For the whole host, `inside` are the devices that pods have now: the restore brings back all others
-    /// that were recorded.
+    /// that were recorded. The ends of pairs that carried the packets of the pods carry them again.
     pub(crate) fn new(
         recorded: Option<(NetState, u32)>,
-        stacks: &[&[StackLink]],
+        pods: &[&Extension],
         named: BTreeSet<IfName>,
         inside: Option<&[&Hardware]>,
         now: &NetState,
     ) -> Self {
-        let of_stacks = stacks.iter().copied();
+        let of_stacks = pods.iter().map(|pod| pod.stack.as_slice());
+        let chains = pods.iter().flat_map(|pod| &pod.chain);
+        let ends = chains.filter(|link| link.hardware.is_none());
         let mut devices: BTreeSet<IfName> = of_stacks
             .clone()
             .flat_map(stack::devices)
@@ -75,7 +77,7 @@ impl HostBaseline {
             is_whole,
             named,
             assumed: BTreeSet::new(),
-            ends: Vec::new(),
+            ends: ends.cloned().collect(),
             made: Vec::new(),
             age,
             daemons: DaemonState::default(),
@@ -83,15 +85,6 @@ impl HostBaseline {
         };
         baseline.learn(now);
         baseline
-    }
-
-    /// With the ends of pairs that carried the packets of pods, and that a restore lets carry them again.
-    pub(crate) fn with_ends(mut self, pods: &[&Extension], now: &NetState) -> Self {
-        let chains = pods.iter().flat_map(|pod| &pod.chain);
-        let ends = chains.filter(|link| link.hardware.is_none());
-        self.ends = ends.cloned().collect();
-        self.learn(now);
-        self
     }
 
     /// The recorded devices that are missing or were made anew, and that a restore of these pods leaves out.

@@ -4,9 +4,7 @@ use super::host_baseline::HostBaseline;
 use crate::model::net::link::{Flags, Vlan, VlanId};
 use crate::model::pod::partial::Attachment;
 use crate::model::problem::{ForeignCause, MatchingCause};
-use crate::model::{
-    IfName, Link, LinkGraph, LinkKind, NetState, Parent, Problem, Route, Traffic, stack,
-};
+use crate::model::{IfName, Link, LinkGraph, LinkKind, NetState, Parent, Problem, Traffic, stack};
 
 /// A parent of pods and the links below it, as far as `wanted` does not have them; and the devices at the bottom.
 ///
@@ -136,17 +134,9 @@ impl AssumedParent {
 
 /// The link of the host's default route: the one that plugins use when their configuration names no master.
 pub(crate) fn default_link(state: &NetState) -> Option<IfName> {
-    let metric = |route: &Route| match route {
-        Route::V4(route) if route.is_default() => Some((false, route.priority)),
-        Route::V6(route) if route.is_default() => Some((true, route.priority)),
-        _ => None,
-    };
-    let defaults = state
-        .routes
-        .iter()
-        .filter_map(|route| Some((metric(route)?, route)));
-    let first = defaults.min_by_key(|(metric, _)| *metric)?;
-    first.1.devs().first().map(|dev| (*dev).clone())
+    let defaults = state.routes.iter().filter(|route| route.is_default());
+    let first = defaults.min_by_key(|route| (route.is_ipv6(), route.priority))?;
+    first.devs().first().map(|dev| (*dev).clone())
 }
 
 /// What an incomplete source lacks, once for all pods.

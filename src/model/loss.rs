@@ -131,13 +131,13 @@ impl Serialize for LossCause {
 impl Route {
     /// The family of its destination.
     pub(crate) fn family(&self) -> IpFamily {
-        IpFamily::of(matches!(self, Self::V4(_)))
+        IpFamily::of(!self.is_ipv6())
     }
 
     /// Whether its absence is a loss: no daemon withdraws it, and the kernel does not delete it after a time.
     pub(crate) fn is_owned(&self) -> bool {
         let (_, _, protocol) = self.nature();
-        !is_of_daemon(protocol) && !is_of_network(protocol) && self.expires().is_none()
+        !is_of_daemon(protocol) && !is_of_network(protocol) && self.expires.is_none()
     }
 
     /// Whether a daemon adds and withdraws it by its own rules.

@@ -28,7 +28,8 @@ pub(super) fn split<'a>(
         return (wanted, None);
     }
     let kept = match daemons {
-        DaemonState::Absent => without_services(&wanted, now, name_now, made),
+        // A script may have withdrawn a service address.
+        DaemonState::Absent => without(&wanted, now, name_now, made, |_| false, |_| false),
         DaemonState::Leave | DaemonState::Restore => kept(&wanted, now, name_now, made),
     };
     let note = note(&wanted, &kept, now, name_now);
@@ -109,15 +110,17 @@ fn loopback(state: &NetState) -> Option<&IfName> {
     loopback.map(|link| &link.name)
 }
 
-/// The state without some of the addresses and routes that the namespace lacks, and without the routes that need one; and without the
-/// links of virtual routers that are deleted.
+/// The state without service addresses, and some of the other addresses and routes, that the namespace lacks, and without the routes
+/// that need one; and without the links of virtual routers that are deleted.
 fn without(
     wanted: &NetState,
     now: &NetState,
     name_now: &impl Fn(&IfName) -> IfName,
+    made: &[IfName],
     is_left: impl Fn(&Address) -> bool,
     is_route_left: impl Fn(&Route) -> bool,
 ) -> NetState {
+    let of_services = standing_services(wanted, now, name_now, made);
     let addresses = now.addresses.iter();
     let present: HashSet<_> = addresses.map(|one| (&one.dev, one.identity())).collect();
     let routes: HashSet<&Route> = now.routes.iter().collect();
@@ -127,7 +130,8 @@ fn without(
         now,
         |one| {
             let is_there = present.contains(&(&name_now(&one.dev), one.identity()));
-            !is_there && (is_left(one) || deleted.contains(&one.dev))
+            let is_service = || one.is_service(|dev| of_services.contains(dev));
+            !is_there && (is_service() || is_left(one) || deleted.contains(&one.dev))
         },
         |one| {
             let is_left = is_route_left(one) || is_on_deleted(one);
@@ -139,18 +143,6 @@ fn without(
     left
 }
 
-/// Where no daemon runs: only service addresses are left, which a script may have withdrawn.
-fn without_services(
-    wanted: &NetState,
-    now: &NetState,
-    name_now: &impl Fn(&IfName) -> IfName,
-    made: &[IfName],
-) -> NetState {
-    let of_services = standing_services(wanted, now, name_now, made);
-    let is_service = |one: &Address| one.is_service(|dev| of_services.contains(dev));
-    without(wanted, now, name_now, is_service, |_| false)
-}
-
 /// The state without what daemons own and the namespace lacks.
 fn kept(
     wanted: &NetState,
@@ -158,9 +150,8 @@ fn kept(
     name_now: &impl Fn(&IfName) -> IfName,
     made: &[IfName],
 ) -> NetState {
-    let of_services = standing_services(wanted, now, name_now, made);
-    let is_of_daemon = |one: &Address| one.is_of_daemon(|dev| of_services.contains(dev));
-    let mut kept = without(wanted, now, name_now, is_of_daemon, Route::is_of_daemon);
+    let is_left = |one: &Address| one.is_of_daemon(|_| false);
+    let mut kept = without(wanted, now, name_now, made, is_left, Route::is_of_daemon);
     let present: HashSet<&Rule> = now.rules.iter().collect();
     kept.rules
         .retain(|one| !one.is_of_daemon() || present.contains(one));
@@ -168,7 +159,11 @@ fn kept(
     let there: HashSet<_> = there.collect();
     kept.neighbours
         .retain(|one| !one.is_of_daemon() || there.contains(&(one.dst, &name_now(&one.dev))));
-    let mut needed: HashSet<u32> = kept.routes.iter().filter_map(Route::nexthop).collect();
+    let mut needed: HashSet<u32> = kept
+        .routes
+        .iter()
+        .filter_map(|route| route.nexthop)
+        .collect();
     needed.extend(now.nexthops.iter().map(|one| one.id));
     let groups = kept.nexthops.iter();
     let groups = groups.filter(|one| needed.contains(&one.id) || !one.is_of_daemon());

@@ -275,9 +275,9 @@ impl<'a> OnLink<'a> {
         let others = now.routes.iter().filter(|route| !made.has(route));
         let mut routes: Vec<Route> = others
             .filter(|route| {
-                let source = route.source();
+                let source = route.prefsrc;
                 source.is_some_and(|source| sources.contains(&source))
-                    || (takes_all && matches!(route, Route::V4(_)) && route.devs().contains(&dev))
+                    || (takes_all && !route.is_ipv6() && route.devs().contains(&dev))
             })
             .cloned()
             .collect();

@@ -130,11 +130,8 @@ fn default_of_router<'a>(link: &Link, state: &Indexed<'a>) -> Option<&'a Route> 
 
 /// Whether the route has the value of a setting of its link.
 fn is_noted(link: &Link, key: &SysctlKey, route: &Route, metric: Metric) -> bool {
-    let Route::V6(route) = route else {
-        return false;
-    };
     let noted = route.metrics.get(&metric).copied().map(i64::from);
-    noted.is_some() && link.sysctls.ipv6.get(key).copied() == noted
+    route.is_ipv6() && noted.is_some() && link.sysctls.ipv6.get(key).copied() == noted
 }
 
 /// Whether a setting is on, which it is by default.

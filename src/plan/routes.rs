@@ -70,7 +70,7 @@ pub(crate) fn recorded(
 /// Whether a route of the host sends packets nowhere, and so belongs to no link. The nexthop object that it may refer to is there.
 pub(crate) fn needs_no_link(route: &Route, now: &NetState) -> bool {
     let is_there = |id: u32| now.nexthops.iter().any(|nexthop| nexthop.id == id);
-    route.sends_nowhere() && route.nexthop().is_none_or(is_there)
+    route.sends_nowhere() && route.nexthop.is_none_or(is_there)
 }
 
 /// The present routes that come with addresses, of links that are not among `devices`.
@@ -112,7 +112,7 @@ fn leave_for_carrier(
         !waits
     });
     wanted.retain(|(route, _)| {
-        let waits = route.nexthop().is_some_and(|id| missing.contains(&id));
+        let waits = route.nexthop.is_some_and(|id| missing.contains(&id));
         if waits {
             let (route, position) = (route.clone(), Position::Last);
             let step = NetlinkStep::AddRoute { route, position };
@@ -147,7 +147,7 @@ pub(crate) fn steps(
     // Some come only with carrier.
     plan.is_unsettled |= !awaited.is_empty();
     let wanted = wanted.into_iter().map(|(route, _)| route);
-    let passing = observed.iter().filter(|now| now.expires().is_some());
+    let passing = observed.iter().filter(|now| now.expires.is_some());
     let passing: HashSet<&Route> = passing.collect();
     let wanted: Vec<Route> = wanted
         .filter_map(|route| match passing.get(&route) {
@@ -255,7 +255,7 @@ fn add_by_rank(wanted: &[&Route], steps: &mut Vec<(Rank, NetlinkStep)>) -> bool 
     let mut added = Vec::new();
     for (rank, at) in by_rank {
         let (position, now) = match there {
-            Some((_, last)) if at < last && !matches!(wanted[at], Route::V4(_)) => return false,
+            Some((_, last)) if at < last && wanted[at].is_ipv6() => return false,
             Some((first, last)) if at < first => (Position::First, (at, last)),
             Some((_, last)) if at < last => return false,
             Some((first, _)) => (Position::Last, (first, at)),
@@ -271,14 +271,14 @@ fn add_by_rank(wanted: &[&Route], steps: &mut Vec<(Rank, NetlinkStep)>) -> bool 
 
 /// The route with its remaining lifetime; `None`, with a warning, when it has expired.
 fn aged(mut route: Route, age: u32, plan: &mut Plan) -> Option<Route> {
-    let Some(left) = route.expires() else {
+    let Some(left) = route.expires else {
         return Some(route);
     };
     if left.0 <= age {
         plan.problems.push(PlanCause::LifetimeOver.warning(&route));
         return None;
     }
-    *route.expires_mut() = Some((left.0 - age).into());
+    route.expires = Some((left.0 - age).into());
     Some(route)
 }
 

@@ -111,7 +111,7 @@ impl<'a> Surplus<'a> {
     /// The interfaces of a route, also where it has them from nexthop objects.
     fn devs_of(&self, route: &'a Route) -> Vec<&'a IfName> {
         let by_id = |id: u32| self.nexthops.get(&id).copied();
-        let nexthop = route.nexthop().and_then(by_id);
+        let nexthop = route.nexthop.and_then(by_id);
         let of_group = nexthop.iter().flat_map(|nexthop| &nexthop.group);
         let all = of_group
             .filter_map(|member| by_id(member.id))

@@ -332,7 +332,7 @@ impl FallbackSearch<'_> {
     }
 }
 
-/// Whether a pod lacks something of what the cache has of a sandbox; of one that cannot be read whole that is not known.
+/// Whether a pod is not as the cache describes its sandbox; of one that cannot be read whole that is not known.
 fn lacks(cache: &Cache, sandbox: &str, pod: &mut Pod, host: &Host) -> bool {
     let read = visit(&mut [&mut *pod], |pod| {
         pod.read(host, |socket, view| {

@@ -330,19 +330,17 @@ fn baseline(
         .flat_map(|state| &state.links);
     let devices = links.filter(|link| link.kind == LinkKind::Physical);
     let inside: Vec<&Hardware> = devices.filter_map(|link| link.hardware.as_ref()).collect();
-    let stacks: Vec<_> = extensions.iter().map(|one| one.stack.as_slice()).collect();
     let partial = matched.iter().filter_map(|one| one.partial.as_ref());
     let named = partial
         .flat_map(|partial| &partial.attachments)
         .filter_map(|attachment| attachment.parent.clone());
     HostBaseline::new(
         recorded.map(|recorded| (recorded.state.clone(), age(&recorded.stamp()))),
-        &stacks,
+        &extensions,
         named.collect(),
         selection.is_everything().then_some(inside.as_slice()),
         &host.state,
     )
-    .with_ends(&extensions, &host.state)
 }
 
 impl Surveyed {

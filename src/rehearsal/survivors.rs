@@ -103,11 +103,11 @@ pub(super) fn without(state: &NetState, lost: &BTreeSet<IfName>) -> NetState {
     let of_lost = state.addresses.iter().filter(|one| !stays(&one.dev));
     let of_lost: BTreeSet<_> = of_lost.map(|one| one.local).collect();
     let is_source_lost = |route: &&crate::model::Route| {
-        let source = route.source();
+        let source = route.prefsrc;
         source.is_some_and(|source| of_lost.contains(&source))
     };
     let routes = state.routes.iter().filter(|route| {
-        let is_dead = route.nexthop().is_some_and(|id| dead.contains(&id));
+        let is_dead = route.nexthop.is_some_and(|id| dead.contains(&id));
         route.devs().into_iter().all(stays) && !is_dead && !is_source_lost(route)
     });
     left.routes = routes.cloned().collect();

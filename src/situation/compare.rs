@@ -5,10 +5,9 @@ use crate::inventory::sockets::Suspects;
 use crate::inventory::visit::visit;
 use crate::inventory::{cannot_observe, unread};
 use crate::kernel::route::lookup;
-use crate::kernel::state::Needs;
 use crate::kernel::{Error, state};
 use crate::matching::at_risk::PodDrivers;
-use crate::model::{LinkGraph, Loss, NetState, Problem};
+use crate::model::{Loss, NetState, Problem};
 use crate::plan::link::ipv6;
 use crate::plan::{self, HostLinks, HostSide, Plan, PodVerdict, snapshot_quality};
 use crate::records::matched::Matched;
@@ -95,10 +94,9 @@ pub(crate) fn compare(surveyed: &mut Surveyed, depth: Depth) -> Result<Compariso
     let (mut host_plan, links) = plan::host(&baseline.state, observed, &baseline.devices);
     let is_host_drifted = PodVerdict::new(None, &host_plan).is_drift();
     host_plan.problems.extend(not_selected(host, baseline));
-    let graph = LinkGraph::new(&host.state.links);
     let side = HostSide::new(&host.state);
     let compare = |matched: &mut Matched| {
-        let compared = matched.compare((host, &graph, &side), &links, depth);
+        let compared = matched.compare((host, &side), &links, depth);
         compared.unwrap_or_else(Compared::unknown)
     };
     let pods = if matched.iter().all(|one| one.pod.kept().is_some()) {
@@ -122,7 +120,7 @@ impl Matched {
     /// Compares from inside the pod's namespace.
     fn compare(
         &mut self,
-        (host, graph, side): (&Host, &LinkGraph<'_>, &HostSide<'_>),
+        (host, side): (&Host, &HostSide<'_>),
         links: &HostLinks,
         depth: Depth,
     ) -> Result<Compared, Problem> {
@@ -135,15 +133,10 @@ impl Matched {
         };
         let state = self.with_ways(state);
         let state = state.map_err(|error| unread("netns", &error))?;
-        if depth == Depth::Loss {
-            let (wanted, _) = self.wanted(&state, links, &[]);
-            let lost = self.loss(&wanted, &state, &host.state);
-            let verdict = PodVerdict::new(lost, &Plan::default());
-            return Ok(Compared::bare(
-                verdict.or_cut_off(self.cut_off(&state, side)),
-            ));
-        }
-        let mut plan = self.plan(&state, None, links, &[]);
+        let mut plan = match depth {
+            Depth::Loss => Plan::default(),
+            Depth::Creation | Depth::Complete => self.plan(&state, None, links, &[]),
+        };
         if depth == Depth::Complete && plan.steps.iter().any(ipv6::begins_anew) {
             let settings = self
                 .pod
@@ -153,31 +146,38 @@ impl Matched {
             plan = self.plan(&state, Some(&settings), links, &[]);
         }
         let (wanted, _) = self.wanted(&state, links, &[]);
+        let verdict = PodVerdict::new(self.loss(&wanted, &state, &host.state), &plan);
+        let verdict = verdict.or_cut_off(self.cut_off(&state, side));
+        if depth == Depth::Loss {
+            return Ok(Compared::bare(verdict));
+        }
         let (at_risk, gone) = (state.sockets_at_risk(), wanted.sockets_lost(&state));
         let sockets = Suspects::of_pod(&self.pod, at_risk, gone);
-        let verdict = PodVerdict::new(self.loss(&wanted, &state, &host.state), &plan);
         Ok(Compared {
-            verdict: verdict.or_cut_off(self.cut_off(&state, side)),
+            verdict,
             plan,
             unsupported: snapshot_quality::unsupported_in_pod(&state),
-            drivers: PodDrivers::of(&state, graph),
+            drivers: PodDrivers::of(&state, &side.graph),
             sockets: Some(sockets),
         })
     }
 
     fn observe_at(&mut self, depth: Depth, host: &Host) -> Result<NetState, Error> {
-        if depth != Depth::Loss {
+        let mut own = self.checkpoint.netfix.iter();
+        if depth != Depth::Loss || own.any(|own| own.cut_off) {
             return self.observe_inside(host);
         }
         let links = self.pod.observe_links_inside(host)?;
-        self.complete_inside(links, Needs::default())
+        // On a link without ARP an entry that the record has not may be the way to the next hop.
+        let with_neighbours = !self.recorded_state().neighbours.is_empty()
+            || links.links.iter().any(|link| link.flags.noarp);
+        state::routing(self.pod.socket()?, links, with_neighbours)
     }
 
     /// Looks up the ways of the packets of which the record has them.
     fn with_ways(&mut self, mut state: NetState) -> Result<NetState, Error> {
         if self.pod.kept().is_none() {
-            let recorded = self.recorded_state().ways.clone();
-            let packets = recorded.iter().map(|way| &way.packet);
+            let packets = self.recorded_state().known_packets().collect();
             state.ways = lookup::ways(self.pod.socket()?, &state.links, packets)?;
         }
         Ok(state)

@@ -35,9 +35,9 @@ pub(super) fn look_up_ways(surveyed: &mut Surveyed) -> Result<(), Error> {
     let Surveyed {
         host, node_state, ..
     } = surveyed;
-    let recorded = node_state.iter().flat_map(|node| &node.state.ways);
-    let packets = recorded.map(|way| &way.packet);
-    host.state.ways = lookup::ways(&mut host.socket, &host.state.links, packets)?;
+    let recorded = node_state.iter();
+    let packets = recorded.flat_map(|node| node.state.known_packets());
+    host.state.ways = lookup::ways(&mut host.socket, &host.state.links, packets.collect())?;
     Ok(())
 }
 

@@ -44,7 +44,7 @@ pub(crate) enum PodChange {
     Lost,
     /// It has no interface and nothing is stored, and yet it should have one: nothing is written.
     NoRecord,
-    /// It lacks something of libcni's result for it, and no good record is stored: nothing is written.
+    /// It is not as libcni's result describes it, and has no good record: nothing is written.
     Incomplete,
     /// A link vanished while the pod was read, and nothing is stored: nothing is written.
     HalfLost,

@@ -91,8 +91,8 @@ pub(super) fn observe(
 
 /// Looks up the ways of the host's packets; returns its links after everything else was read.
 fn complete_host(host: &mut Host, recorded: Option<&NodeState>) -> Result<Vec<Link>, Error> {
-    let known = recorded.iter().flat_map(|node| &node.state.ways);
-    let known: Vec<_> = known.map(|way| way.packet.clone()).collect();
+    let known = recorded.iter().flat_map(|node| node.state.known_packets());
+    let known: Vec<_> = known.collect();
     ways(&mut host.socket, &mut host.state, &known)?;
     dump::links(&mut host.socket, None, &mut Vec::new())
 }

@@ -59,6 +59,32 @@ fn a_gateway_that_answered_pings_before_and_only_arp_now_is_not_reached() {
 }
 
 #[test]
+fn a_ping_is_repeated_from_the_address_that_the_kernel_chooses_then() {
+    const OTHER: &str = "10.77.0.5";
+    let node = Node::without_addresses();
+    let pod = node.pod("web").simple();
+    node.snapshot();
+    node.netfix("verify").exits(0);
+    let route = |source| pod.ip(&format!("route replace {GATEWAY4} dev eth0 src {source}"));
+    pod.ip(&format!("addr add {OTHER}/32 dev eth0"));
+    route(OTHER);
+    let table = |words: &str| {
+        let mut iptables = node.gateway.exec("iptables");
+        let iptables = iptables.args(words.split_whitespace());
+        let output = iptables.output().expect("iptables");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    table(&format!("-A INPUT -s {OTHER} -p icmp -j DROP"));
+    let mut verify = node.netfix_command(&[], "verify --answer-wait 20s");
+    let verify = Background::start(&mut verify, node.temp().join("verify"));
+    assert!(wait_until(|| !table("-vnL INPUT").contains(" 0     0 DROP")));
+    let address = pod.address();
+    route(&address);
+    let said = verify.finish();
+    assert!(said.contains("pod reaches its gateways"), "{said}");
+}
+
+#[test]
 fn what_never_answered_is_a_warning_beside_an_answer_on_its_link() {
     let node = Node::without_addresses();
     let pods = ["web", "deaf"].map(|name| node.pod(name).simple());

@@ -49,6 +49,19 @@ fn links(pod: &Pod<'_>) -> Vec<String> {
 }
 
 #[test]
+fn a_pod_whose_next_hop_is_a_permanent_neighbour_has_its_network_until_that_is_gone() {
+    let node = Node::new();
+    let pod = node.pod("web").simple();
+    let neighbour = "10.88.0.1 lladdr 02:00:00:88:00:01 dev eth0";
+    pod.ip("link set eth0 arp off");
+    pod.ip(&format!("neigh add {neighbour} nud permanent"));
+    node.netfix_alone("snapshot").exits(0);
+    assert_eq!(network(&node)["complete"], 1);
+    pod.ip(&format!("neigh del {neighbour}"));
+    assert_eq!(network(&node)["lost"], 1);
+}
+
+#[test]
 fn the_missing_nic_and_the_pods_without_network_are_shown() {
     let node = Node::new();
     let pods = node.simple_pods(3);

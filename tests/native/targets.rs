@@ -175,7 +175,7 @@ fn a_name_is_looked_up_in_the_pods_hosts_file() {
         &format!("echo '{GATEWAY4} gate.shop' >hosts && ln -s ../../../../etc/fstab resolv.conf"),
     );
     let run = node
-        .netfix_json("verify --ping gate.shop --ping other.shop --answer-wait 3s")
+        .netfix_json("verify --ping gate.shop --ping other.shop --answer-wait 30s")
         .exits(1)
         .names(
             "target-unreachable",

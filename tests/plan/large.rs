@@ -171,8 +171,10 @@ fn orders(state: &NetState) -> BTreeMap<String, Vec<String>> {
         );
     }
     for route in &state.routes {
-        let Route::V4(of) = route else { continue };
-        let place = format!("routes to {} metric {:?}", of.dst, of.priority);
+        if route.is_ipv6() {
+            continue;
+        }
+        let place = format!("routes to {} metric {:?}", route.dst, route.priority);
         put(place, format!("{route:?}"));
     }
     for rule in &state.rules {

@@ -6,6 +6,7 @@
 mod arrows;
 mod circles;
 mod documents;
+mod keys;
 mod monitoring;
 mod names;
 mod sizes;

@@ -12,6 +12,7 @@ use crate::kernel::codec::nested::word;
 use crate::kernel::codec::text;
 use crate::kernel::dump::Names;
 use crate::kernel::{Errno, Request};
+use crate::model::fidelity::form::IP;
 use crate::model::net::link::fdb::FdbEntry;
 use crate::model::{IfName, Mac};
 
@@ -81,11 +82,7 @@ fn destination(address: &NeighbourAddress) -> Option<IpAddr> {
     match address {
         NeighbourAddress::Inet(ip) => Some((*ip).into()),
         NeighbourAddress::Inet6(ip) => Some((*ip).into()),
-        NeighbourAddress::Other(bytes) => {
-            let v4 = <[u8; 4]>::try_from(bytes.as_slice()).map(IpAddr::from);
-            let v6 = <[u8; 16]>::try_from(bytes.as_slice()).map(IpAddr::from);
-            v4.or(v6).ok()
-        }
+        NeighbourAddress::Other(bytes) => (IP.read)(bytes),
         _ => None,
     }
 }

@@ -5,6 +5,8 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::net::{IpAddr, Ipv6Addr};
 
+use ipnet::IpNet;
+
 use crate::model::net::route::{KIND_UNICAST, PROTOCOL_KERNEL, PROTOCOL_RA};
 use crate::model::{Bytes, IfName, Route};
 
@@ -44,19 +46,21 @@ pub(in crate::kernel) fn may_be(route: &Route) -> bool {
 }
 
 fn row_of(route: &Route) -> Option<Row> {
-    let Route::V6(of) = route else { return None };
+    let IpNet::V6(dst) = route.dst else {
+        return None;
+    };
     let is_candidate =
-        of.kind == KIND_UNICAST && matches!(of.protocol, PROTOCOL_RA | PROTOCOL_KERNEL);
+        route.kind == KIND_UNICAST && matches!(route.protocol, PROTOCOL_RA | PROTOCOL_KERNEL);
     match route.hops().as_slice() {
         [(gateway, Some(dev))] if is_candidate => {
             let gateway = match gateway {
                 Some(IpAddr::V6(gateway)) => *gateway,
                 _ => Ipv6Addr::UNSPECIFIED,
             };
-            let metric = of.priority.unwrap_or_default();
+            let metric = route.priority.unwrap_or_default();
             Some((
-                of.dst.addr(),
-                of.dst.prefix_len(),
+                dst.addr(),
+                dst.prefix_len(),
                 gateway,
                 metric,
                 (*dev).clone(),

@@ -39,25 +39,26 @@ pub struct Found {
 
 /// Where these packets leave the socket's namespace, which has these links. Those of senders that are bound to a link that is not there
 /// are left out.
-pub fn ways<'p>(
+pub fn ways(
     socket: &mut Socket,
     links: &[Link],
-    packets: impl IntoIterator<Item = &'p Packet>,
+    mut packets: Vec<Packet>,
 ) -> Result<Vec<PacketWay>, Error> {
     let index = |name: &IfName| Some(links.iter().find(|link| link.name == *name)?.index);
     let name = |index: u32| Some(links.iter().find(|link| link.index == index)?.name.clone());
-    let mut ways = Vec::new();
-    for packet in packets {
-        let bound = packet.bound.as_ref().map(index);
-        if bound == Some(None) {
-            continue;
-        }
+    packets.retain(|packet| packet.bound.as_ref().is_none_or(|dev| index(dev).is_some()));
+    let question = |packet: &Packet| {
         let selector = Selector {
             source: packet.from,
             mark: packet.mark,
-            bound: bound.flatten(),
+            bound: packet.bound.as_ref().and_then(index),
         };
-        let exit = match lookup(socket, packet.to, selector)? {
+        question(packet.to, selector)
+    };
+    let found = look_up(socket, packets.iter().map(question).collect())?;
+    let mut ways = Vec::with_capacity(packets.len());
+    for (packet, found) in packets.into_iter().zip(found) {
+        let exit = match found {
             Err(errno) if is_refusal(errno) => Some(WayExit::Refused {
                 refused: format!("{errno:?}"),
             }),
@@ -72,10 +73,7 @@ pub fn ways<'p>(
                 } => WayExit::Link { dev, via, table },
             }),
         };
-        ways.extend(exit.map(|exit| PacketWay {
-            packet: packet.clone(),
-            exit,
-        }));
+        ways.extend(exit.map(|exit| PacketWay { packet, exit }));
     }
     Ok(ways)
 }
@@ -86,12 +84,21 @@ pub fn lookup(
     to: IpAddr,
     selector: Selector,
 ) -> Result<Result<Found, Errno>, Error> {
-    match socket.get(RouteNetlinkMessage::GetRoute(question(to, selector))) {
-        Ok(RouteNetlinkMessage::NewRoute(message)) => Ok(Ok(read(&message))),
-        Ok(_) => Ok(Err(Errno::EIO)),
-        Err(Error::Kernel(errno)) => Ok(Err(errno)),
-        Err(error) => Err(error),
-    }
+    let found = look_up(socket, vec![question(to, selector)])?.pop();
+    Ok(found.unwrap_or(Err(Errno::EIO)))
+}
+
+/// The kernel's answers, in the order of the questions.
+fn look_up(
+    socket: &mut Socket,
+    questions: Vec<RouteNetlinkMessage>,
+) -> Result<Vec<Result<Found, Errno>>, Error> {
+    let found = socket.get_all(questions)?.into_iter();
+    let found = found.map(|answer| match answer? {
+        RouteNetlinkMessage::NewRoute(message) => Ok(read(&message)),
+        _ => Err(Errno::EIO),
+    });
+    Ok(found.collect())
 }
 
 /// Whether it is the answer of a route or rule, or of the lack of one.
@@ -103,7 +110,7 @@ pub fn is_refusal(errno: Errno) -> bool {
 /// `IPPROTO_TCP`: rules can be for one protocol.
 const TCP: u8 = 6;
 
-fn question(to: IpAddr, selector: Selector) -> RouteMessage {
+fn question(to: IpAddr, selector: Selector) -> RouteNetlinkMessage {
     let mut message = RouteMessage::default();
     let (family, bits) = match to {
         IpAddr::V4(_) => (AddressFamily::Inet, 32),
@@ -126,7 +133,7 @@ fn question(to: IpAddr, selector: Selector) -> RouteMessage {
     attributes.push(RouteAttribute::IpProto(TCP));
     attributes.extend(selector.bound.map(RouteAttribute::Oif));
     attributes.extend(selector.mark.map(RouteAttribute::Mark));
-    message
+    RouteNetlinkMessage::GetRoute(message)
 }
 
 fn read(message: &RouteMessage) -> Found {

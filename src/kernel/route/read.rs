@@ -1,22 +1,22 @@
 //! Reading routes: from the kernel's messages to the model.
 
 use std::collections::BTreeMap;
-use std::net::Ipv6Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use ipnet::IpNet;
 use netlink_packet_core::Nla;
 use netlink_packet_route::AddressFamily;
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteCacheInfo, RouteFlags, RouteHeader, RouteLwEnCapType,
-    RouteMessage, RouteMetric, RouteNextHop, RouteNextHopFlags, RouteVia,
+    RouteMessage, RouteMetric, RouteNextHop, RouteNextHopFlags,
 };
 
-use super::Family;
 use crate::kernel::admission;
 use crate::kernel::codec::text;
 use crate::model::fidelity::ROUTE;
 use crate::model::fidelity::form::U32;
 use crate::model::net::raw::RawAttribute;
-use crate::model::net::route::{Hop, KIND_BLACKHOLE, KIND_UNICAST, Metric, Remaining, RouteOf};
+use crate::model::net::route::{Hop, KIND_BLACKHOLE, KIND_UNICAST, Metric, Remaining};
 use crate::model::{IfName, Route};
 
 /// Reads one route of a dump.
@@ -31,11 +31,7 @@ pub(in crate::kernel) fn parse(
     if !admission::is_route(family, message.header.flags.bits()) {
         return Ok(None);
     }
-    let route = match family {
-        AddressFamily::Inet => parse_family(message, &name).map(Route::V4),
-        _ => parse_family(message, &name).map(Route::V6),
-    };
-    route
+    read(message, &name)
         .map(Some)
         .map_err(|what| format!("route {}: {what}", describe(message)))
 }
@@ -61,56 +57,53 @@ fn describe(message: &RouteMessage) -> String {
     }
 }
 
-fn parse_family<A: Family>(
-    message: &RouteMessage,
-    name: &impl Fn(u32) -> Option<IfName>,
-) -> Result<RouteOf<A, A::Net>, String> {
+/// All addresses are of the family of the message, for so netlink-packet-route reads them.
+fn read(message: &RouteMessage, name: &impl Fn(u32) -> Option<IfName>) -> Result<Route, String> {
     let header = &message.header;
-    let bad = |what: &str| what.to_owned();
-    let dst = A::UNSPECIFIED.net(header.destination_prefix_length);
-    let mut route = RouteOf {
+    let any: IpAddr = match header.address_family {
+        AddressFamily::Inet => Ipv4Addr::UNSPECIFIED.into(),
+        _ => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let mut route = Route {
         table: header.table.into(),
         protocol: header.protocol.into(),
         scope: header.scope.into(),
         kind: header.kind.into(),
         tos: header.tos,
-        ..RouteOf::bare(dst.ok_or_else(|| bad("prefix length"))?)
+        ..Route::bare(any)
     };
-    let mut single = Hop::bare(header.flags.contains(RouteFlags::Onlink));
-    let address =
-        |of: &RouteAddress| A::from_route(of).ok_or_else(|| bad("an address of another family"));
+    let mut single = Hop {
+        onlink: header.flags.contains(RouteFlags::Onlink),
+        ..Hop::default()
+    };
     for attribute in &message.attributes {
         match attribute {
-            RouteAttribute::Destination(ip) => {
-                route.dst = address(ip)?
-                    .net(header.destination_prefix_length)
-                    .ok_or_else(|| bad("destination"))?;
-            }
-            RouteAttribute::Source(ip) => route.src = address(ip)?.net(header.source_prefix_length),
-            RouteAttribute::PrefSource(ip) => route.prefsrc = Some(address(ip)?),
-            RouteAttribute::Gateway(ip) => single.gateway = Some(address(ip)?),
-            RouteAttribute::Oif(index) => single.dev = name(*index),
-            RouteAttribute::Priority(priority) => route.priority = Some(*priority),
             RouteAttribute::Table(table) => route.table = *table,
-            RouteAttribute::Via(via) => single.via = Some(ipv6_gateway(via)?),
+            RouteAttribute::Oif(index) => single.dev = name(*index),
             RouteAttribute::Metrics(metrics) => {
                 (route.metrics, route.congctl) = parse_metrics(metrics)?;
             }
-            RouteAttribute::Preference(preference) => {
-                route.preference = Some(u8::from(*preference)).filter(|value| *value != 0);
-            }
             RouteAttribute::MultiPath(hops) => {
-                route.hops = hops
-                    .iter()
-                    .map(|hop| parse_hop(hop, name))
-                    .collect::<Result<_, _>>()?;
+                let hops = hops.iter().map(|hop| parse_hop(hop, name));
+                route.hops = hops.collect::<Result<_, _>>()?;
             }
             RouteAttribute::CacheInfo(info) => route.expires = expires(info),
             RouteAttribute::Expires(_) => {}
             RouteAttribute::NhId(id) => route.nexthop = Some(*id),
-            other => route.extra.push(uninterpreted(other)?),
+            other => {
+                let raw = text::stored(other);
+                let read = route.read(raw.number, &raw.value);
+                let read = read.or_else(|| single.read(raw.number, &raw.value));
+                keep(other, raw, read, &mut route.extra)?;
+            }
         }
     }
+    let prefix = |net: IpNet, length| IpNet::new(net.addr(), length).ok();
+    route.dst = prefix(route.dst, header.destination_prefix_length).ok_or("prefix length")?;
+    let source = route.src;
+    route.src = source.and_then(|source| prefix(source, header.source_prefix_length));
+    // The kernel does not report the default.
+    route.preference = route.preference.filter(|value| *value != 0);
     // The kernel reports the type of the object here, and finds the route by its own (`fib_dump_info`).
     if route.nexthop.is_some() && route.kind == KIND_BLACKHOLE {
         route.kind = KIND_UNICAST;
@@ -128,52 +121,42 @@ fn expires(info: &RouteCacheInfo) -> Option<Remaining> {
     ticks.map(|ticks| Remaining(ticks.div_ceil(USER_HZ)))
 }
 
-fn parse_hop<A: Family>(
-    hop: &RouteNextHop,
-    name: &impl Fn(u32) -> Option<IfName>,
-) -> Result<Hop<A>, String> {
+fn parse_hop(hop: &RouteNextHop, name: &impl Fn(u32) -> Option<IfName>) -> Result<Hop, String> {
     let mut parsed = Hop {
-        gateway: None,
         dev: name(hop.interface_index),
         onlink: hop.flags.contains(RouteNextHopFlags::Onlink),
         weight: hop.hops,
-        via: None,
-        extra: Vec::new(),
+        ..Hop::default()
     };
     for attribute in &hop.attributes {
-        match attribute {
-            RouteAttribute::Gateway(ip) => {
-                parsed.gateway = Some(A::from_route(ip).ok_or("a hop of another family")?);
-            }
-            RouteAttribute::Via(via) => parsed.via = Some(ipv6_gateway(via)?),
-            other => parsed.extra.push(uninterpreted(other)?),
-        }
+        let raw = text::stored(attribute);
+        let read = parsed.read(raw.number, &raw.value);
+        keep(attribute, raw, read, &mut parsed.extra)?;
     }
     Ok(parsed)
 }
 
-fn ipv6_gateway(via: &RouteVia) -> Result<Ipv6Addr, String> {
-    match via {
-        RouteVia::Inet6(ip) => Ok(*ip),
-        other => Err(format!("gateway {other:?}")),
-    }
-}
-
-/// An attribute that has the same bytes in a request as in a dump: realms (`RTA_FLOW`), and the encapsulations that refer to no
-/// interface and no program.
-fn uninterpreted(attribute: &RouteAttribute) -> Result<RawAttribute, String> {
+/// Keeps an attribute that no field has been `read` from, if it has the same bytes in a request as in a dump: realms (`RTA_FLOW`),
+/// and the encapsulations that refer to no interface and no program.
+fn keep(
+    attribute: &RouteAttribute,
+    raw: RawAttribute,
+    read: Option<bool>,
+    extra: &mut Vec<RawAttribute>,
+) -> Result<(), String> {
     use RouteLwEnCapType::{Ila, Ioam6, Ip, Ip6, Mpls, Rpl, Seg6};
     let is_portable = match attribute {
         RouteAttribute::EncapType(kind) => {
             matches!(kind, Ila | Ioam6 | Ip | Ip6 | Mpls | Rpl | Seg6)
         }
-        other => ROUTE.is_sent_back(other.kind()),
+        _ => ROUTE.is_sent_back(raw.number),
     };
-    if is_portable {
-        Ok(text::stored(attribute))
-    } else {
-        Err(format!("attribute {attribute:?}"))
+    match read {
+        Some(true) => {}
+        None if is_portable => extra.push(raw),
+        _ => return Err(format!("attribute {attribute:?}")),
     }
+    Ok(())
 }
 
 type Metrics = (BTreeMap<Metric, u32>, Option<String>);

@@ -6,17 +6,17 @@ use netlink_packet_core::{
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::route::{
     RouteAttribute, RouteFlags, RouteHeader, RouteMessage, RouteMetric, RouteNextHop,
-    RouteNextHopFlags, RoutePreference, RouteVia,
+    RouteNextHopFlags,
 };
 
-use super::Family;
 use crate::kernel::codec::text;
 use crate::kernel::{Errno, Request};
 use crate::model::net::raw::RawAttribute;
-use crate::model::net::route::{Hop, Metric, Position, Remaining, RouteOf};
+use crate::model::net::route::{Hop, Metric, Position, Remaining};
 use crate::model::{IfName, Route};
 
-/// The nested attribute of an encapsulation (linux/rtnetlink.h).
+/// The destination, which a default route has not, and the nested attribute of an encapsulation (linux/rtnetlink.h).
+const RTA_DST: u16 = 1;
 const RTA_ENCAP: u16 = 22;
 
 /// `ip route add`, which the kernel refuses with `EEXIST` where another route has destination, table and metric; `ip route
@@ -54,21 +54,11 @@ pub fn del(
     Ok(Request::new(message, 0))
 }
 
-fn message(
-    route: &Route,
-    index: &impl Fn(&IfName) -> Result<u32, Errno>,
-) -> Result<RouteMessage, Errno> {
-    match route {
-        Route::V4(route) => build(route, index),
-        Route::V6(route) => build(route, index),
-    }
-}
-
-fn header<A: Family>(route: &RouteOf<A, A::Net>) -> RouteHeader {
+fn header(route: &Route) -> RouteHeader {
     RouteHeader {
-        address_family: A::FAMILY,
-        destination_prefix_length: A::split(route.dst).1,
-        source_prefix_length: route.src.map_or(0, |src| A::split(src).1),
+        address_family: route.dst.addr().into(),
+        destination_prefix_length: route.dst.prefix_len(),
+        source_prefix_length: route.src.map_or(0, |src| src.prefix_len()),
         tos: route.tos,
         table: u8::try_from(route.table).unwrap_or_default(),
         protocol: route.protocol.into(),
@@ -78,54 +68,32 @@ fn header<A: Family>(route: &RouteOf<A, A::Net>) -> RouteHeader {
     }
 }
 
-fn build<A: Family>(
-    route: &RouteOf<A, A::Net>,
+fn message(
+    route: &Route,
     index: &impl Fn(&IfName) -> Result<u32, Errno>,
 ) -> Result<RouteMessage, Errno> {
-    let RouteOf {
-        dst,
-        src,
-        table,
-        protocol: _,
-        scope: _,
-        kind: _,
-        tos: _,
-        priority,
-        prefsrc,
-        hops,
-        metrics,
-        preference,
-        congctl,
-        extra,
-        nexthop,
-        expires,
-    } = route;
-    let (dst, dst_len) = A::split(*dst);
-    let src = src.map(A::split);
-    let (mut header, mut attributes) = (header(route), vec![RouteAttribute::Table(*table)]);
-    if dst_len > 0 {
-        attributes.push(RouteAttribute::Destination(dst.into_route()));
-    }
-    attributes.extend(src.map(|(ip, _)| RouteAttribute::Source(ip.into_route())));
-    attributes.extend(priority.map(RouteAttribute::Priority));
-    attributes.extend(prefsrc.map(|ip| RouteAttribute::PrefSource(ip.into_route())));
-    attributes
-        .extend(preference.map(|value| RouteAttribute::Preference(RoutePreference::from(value))));
+    let mut header = header(route);
+    let own = route.attributes();
+    let own = own.filter(|raw| raw.number != RTA_DST || route.dst.prefix_len() != 0);
+    let mut attributes = vec![RouteAttribute::Table(route.table)];
+    attributes.extend(sent(own));
+    let expires = route.expires;
     attributes.extend(expires.map(|Remaining(seconds)| RouteAttribute::Expires(seconds)));
+    let metrics = route.metrics.iter();
     let metrics: Vec<_> = metrics
-        .iter()
         .map(|(key, value)| sent_metric(*key, *value))
-        .chain(congctl.clone().map(RouteMetric::CcAlgo))
+        .chain(route.congctl.clone().map(RouteMetric::CcAlgo))
         .collect();
     attributes.extend((!metrics.is_empty()).then_some(RouteAttribute::Metrics(metrics)));
-    attributes.extend(sent(extra));
-    attributes.extend(nexthop.map(RouteAttribute::NhId));
-    match hops.as_slice() {
+    attributes.extend(sent(route.extra.iter().cloned()));
+    attributes.extend(route.nexthop.map(RouteAttribute::NhId));
+    match route.hops.as_slice() {
         // The object has the hops.
-        _ if nexthop.is_some() => {}
+        _ if route.nexthop.is_some() => {}
         [] => {}
         [hop] => {
-            attributes.extend(build_single(hop, index)?);
+            let dev = hop.dev.as_ref().map(index).transpose()?;
+            attributes.extend(of_hop(hop).chain(dev.map(RouteAttribute::Oif)));
             header.flags.set(RouteFlags::Onlink, hop.onlink);
         }
         several => {
@@ -134,8 +102,7 @@ fn build<A: Family>(
         }
     }
     let mut message = RouteMessage::default();
-    message.header = header;
-    message.attributes = attributes;
+    (message.header, message.attributes) = (header, attributes);
     Ok(message)
 }
 
@@ -143,43 +110,29 @@ fn sent_metric(key: Metric, value: u32) -> RouteMetric {
     RouteMetric::Other(DefaultNla::new(key as u16, value.to_ne_bytes().to_vec()))
 }
 
-/// The attributes of a route with one hop.
-fn build_single<A: Family>(
-    hop: &Hop<A>,
-    index: &impl Fn(&IfName) -> Result<u32, Errno>,
-) -> Result<impl Iterator<Item = RouteAttribute>, Errno> {
-    let dev = hop.dev.as_ref().map(index).transpose()?;
-    let attributes = gateway(hop).into_iter().chain(sent(&hop.extra));
-    Ok(attributes.chain(dev.map(RouteAttribute::Oif)))
-}
-
-fn build_hop<A: Family>(
-    hop: &Hop<A>,
+fn build_hop(
+    hop: &Hop,
     index: &impl Fn(&IfName) -> Result<u32, Errno>,
 ) -> Result<RouteNextHop, Errno> {
     let mut built = RouteNextHop::default();
     built.hops = hop.weight;
     built.interface_index = hop.dev.as_ref().map(index).transpose()?.unwrap_or_default();
     built.flags.set(RouteNextHopFlags::Onlink, hop.onlink);
-    built.attributes.extend(gateway(hop));
-    built.attributes.extend(sent(&hop.extra));
+    built.attributes.extend(of_hop(hop));
     Ok(built)
 }
 
-fn gateway<A: Family>(hop: &Hop<A>) -> Option<RouteAttribute> {
-    let own = hop
-        .gateway
-        .map(|ip| RouteAttribute::Gateway(ip.into_route()));
-    own.or_else(|| Some(RouteAttribute::Via(RouteVia::Inet6(hop.via?))))
+fn of_hop(hop: &Hop) -> impl Iterator<Item = RouteAttribute> {
+    sent(hop.attributes().chain(hop.extra.iter().cloned()))
 }
 
-fn sent(extra: &[RawAttribute]) -> impl Iterator<Item = RouteAttribute> {
-    extra.iter().map(|raw| {
+fn sent(attributes: impl Iterator<Item = RawAttribute>) -> impl Iterator<Item = RouteAttribute> {
+    attributes.map(|raw| {
         let flags = if raw.number == RTA_ENCAP {
             NLA_F_NESTED
         } else {
             0
         };
-        RouteAttribute::Other(text::restored(raw, flags))
+        RouteAttribute::Other(text::restored(&raw, flags))
     })
 }

@@ -67,7 +67,7 @@ pub struct Echo {
     socket: OwnedFd,
     to: SocketAddr,
     /// Distinguishes the answers from those to other programs, and to other requests.
-    request: (u16, u16),
+    pub(crate) request: (u16, u16),
     sent: Instant,
 }
 
@@ -92,7 +92,7 @@ impl Echo {
         })
     }
 
-    /// Sends a request. The kernel chooses route and source address anew.
+    /// Sends a request. The kernel chooses the source address of a socket with the first one.
     pub fn send(&mut self) -> io::Result<()> {
         let fd = self.socket.as_raw_fd();
         // Only packets from that address are received.

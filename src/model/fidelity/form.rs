@@ -3,6 +3,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use ipnet::IpNet;
+
 use crate::model::net::raw::RawAttribute;
 use crate::model::{Bytes, Mac};
 
@@ -98,6 +100,12 @@ pub(crate) const MAC: ValueForm<Mac> = ValueForm {
 pub(crate) const PREFIX: ValueForm<(IpAddr, u8)> = ValueForm {
     read: |value| (IP.read)(value).map(|address| (address, 0)),
     write: |(address, _)| (IP.write)(address),
+};
+
+/// The same as a prefix.
+pub(crate) const NET: ValueForm<IpNet> = ValueForm {
+    read: |value| (IP.read)(value).map(IpNet::from),
+    write: |net| (IP.write)(&net.addr()),
 };
 
 /// Two numbers, one after the other.

@@ -7,7 +7,7 @@ use ipnet::IpNet;
 
 use crate::model::Address;
 use crate::model::net::address::NOPREFIXROUTE;
-use crate::model::net::route::{PROTOCOL_KERNEL, Route, RouteOf, SCOPE_LINK};
+use crate::model::net::route::{PROTOCOL_KERNEL, Route, SCOPE_LINK};
 
 /// `IP6_RT_PRIO_ADDRCONF`: the metric of a connected route of IPv6.
 const METRIC: u32 = 256;
@@ -23,21 +23,21 @@ impl Address {
             (IpNet::V4(dst), IpAddr::V4(local)) => {
                 let is_alone = dst.prefix_len() == 32 && dst.addr() == local;
                 let is_zeronet = dst.addr().octets()[0] == Ipv4Addr::UNSPECIFIED.octets()[0];
-                let route = RouteOf {
+                let route = Route {
                     scope: SCOPE_LINK,
                     protocol: PROTOCOL_KERNEL,
                     priority: self.metric,
-                    prefsrc: Some(local),
-                    ..RouteOf::plain(dst, &self.dev)
+                    prefsrc: Some(local.into()),
+                    ..Route::plain(dst, &self.dev)
                 };
-                (!is_alone && !is_zeronet).then_some(Route::V4(route))
+                (!is_alone && !is_zeronet).then_some(route)
             }
-            (IpNet::V6(dst), _) => Some(Route::V6(RouteOf {
+            (IpNet::V6(dst), _) => Some(Route {
                 protocol: PROTOCOL_KERNEL,
                 priority: Some(self.metric.unwrap_or(METRIC)),
                 expires: self.valid_lft.map(Into::into),
-                ..RouteOf::plain(dst, &self.dev)
-            })),
+                ..Route::plain(dst, &self.dev)
+            }),
             (IpNet::V4(_), IpAddr::V6(_)) => None,
         }
     }

@@ -8,7 +8,7 @@ use crate::model::net::address::PASSING_FLAGS;
 use crate::model::net::limits;
 use crate::model::net::link::socket::LinkSocket;
 use crate::model::net::way::PacketWay;
-use crate::model::{Address, IfName, Link, LinkKind, Neighbour, Nexthop, Route, Rule};
+use crate::model::{Address, Hardware, IfName, Link, LinkKind, Neighbour, Nexthop, Route, Rule};
 
 /// Everything in one namespace that a restore may have to recreate.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +53,16 @@ impl NetState {
     #[must_use]
     pub fn link(&self, name: &IfName) -> Option<&Link> {
         self.links.iter().find(|link| link.name == *name)
+    }
+
+    /// The link that has this name or, if it is a device, this hardware.
+    pub(crate) fn present(&self, name: &IfName, hardware: Option<&Hardware>) -> Option<&Link> {
+        let device = hardware.filter(|device| device.is_known());
+        let is_it = |link: &&Link| match device {
+            Some(device) => (link.hardware.as_ref()).is_some_and(|own| own.is_same(device)),
+            None => link.name == *name,
+        };
+        self.links.iter().find(is_it)
     }
 
     /// The links without the loopback device, which is never lost.
@@ -206,7 +216,7 @@ impl NetState {
                 .routes
                 .iter()
                 .chain(&self.advertised)
-                .any(|route| route.expires().is_some())
+                .any(|route| route.expires.is_some())
     }
 
     /// The addresses of one link, in the kernel's order.

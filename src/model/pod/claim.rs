@@ -134,10 +134,10 @@ impl NetState {
         let without = &ids(&self.nexthops) - &ids(&nexthops);
         routes.retain(|route| {
             let has_source = route
-                .source()
+                .prefsrc
                 .is_none_or(|source| !sources.contains(&source));
             let mut hops = route.gateways().into_iter();
-            let has_way = match route.nexthop() {
+            let has_way = match route.nexthop {
                 Some(id) => !without.contains(&id),
                 None => hops.all(|(gateway, dev)| is_reached(gateway, dev, route.nature().1)),
             };
@@ -187,10 +187,7 @@ impl<'a> Subnets<'a> {
         let is_direct = |route: &&&Route| {
             let (kind, _, protocol) = route.nature();
             // The kernel looks for a gateway of IPv4 without a TOS, from the scope of a link on (`fib_check_nh_v4_gw`).
-            let is_asked = match route {
-                Route::V4(route) => route.tos == 0 && route.scope >= SCOPE_LINK,
-                Route::V6(_) => true,
-            };
+            let is_asked = route.is_ipv6() || route.tos == 0 && route.scope >= SCOPE_LINK;
             let is_own = kind == KIND_UNICAST && protocol != PROTOCOL_KERNEL;
             is_own && is_asked && route.gateways().is_empty()
         };

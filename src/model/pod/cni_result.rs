@@ -118,15 +118,8 @@ pub(crate) fn main_interface(state: &NetState) -> Option<IfName> {
 
 /// The destination of a unicast route in the main table.
 fn destination(of: &Route) -> Option<IpNet> {
-    match of {
-        Route::V4(r) if r.table == route::TABLE_MAIN && r.kind == route::KIND_UNICAST => {
-            Some(r.dst.into())
-        }
-        Route::V6(r) if r.table == route::TABLE_MAIN && r.kind == route::KIND_UNICAST => {
-            Some(r.dst.into())
-        }
-        _ => None,
-    }
+    let is_main = of.table == route::TABLE_MAIN && of.kind == route::KIND_UNICAST;
+    is_main.then_some(of.dst)
 }
 
 pub(crate) fn cni_result(state: &NetState, ifname: &IfName, netns: &str) -> CniResult {

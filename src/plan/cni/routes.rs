@@ -1,12 +1,10 @@
 //! The routes that CNI plugins add for the routes of a result.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv6Addr};
-
-use ipnet::{IpNet, Ipv6Net};
+use std::net::Ipv6Addr;
 
 use crate::model::net::limits;
-use crate::model::net::route::{Hop, Metric, RouteOf, SCOPE_UNIVERSE, TABLE_MAIN};
+use crate::model::net::route::{Hop, Metric, SCOPE_UNIVERSE, TABLE_MAIN};
 use crate::model::pod::cni_result::CniRoute;
 use crate::model::{IfName, Route};
 
@@ -32,7 +30,7 @@ pub(crate) fn routes(dev: &IfName, wanted: &[CniRoute]) -> (Vec<Route>, Vec<Stri
             .iter()
             .position(|other| other.shares_place_with(&route));
         match (same_place.map(|at| (at, &mut routes[at])), route) {
-            (Some((_, Route::V6(first))), Route::V6(more)) => {
+            (Some((_, first)), more) if more.is_ipv6() => {
                 if first.hops.len() < limits::hops(size_of::<Ipv6Addr>()) {
                     first.hops.extend(more.hops);
                 } else {
@@ -53,61 +51,51 @@ pub(crate) fn routes(dev: &IfName, wanted: &[CniRoute]) -> (Vec<Route>, Vec<Stri
 
 /// Whether destination, hops and table are equal.
 pub(crate) fn goes_the_same_way(a: &Route, b: &Route) -> bool {
-    match (a, b) {
-        (Route::V4(a), Route::V4(b)) => (a.dst, &a.hops, a.table) == (b.dst, &b.hops, b.table),
-        (Route::V6(a), Route::V6(b)) => (a.dst, &a.hops, a.table) == (b.dst, &b.hops, b.table),
-        _ => false,
-    }
+    (a.dst, &a.hops, a.table) == (b.dst, &b.hops, b.table)
 }
 
 fn route(dev: &IfName, entry: &CniRoute) -> Option<Route> {
-    let v6 = |mut route: RouteOf<Ipv6Addr, Ipv6Net>| {
-        // IPv6 routes have no scope and always a metric.
-        route.scope = SCOPE_UNIVERSE;
-        route.priority = route.priority.or(Some(METRIC_V6));
-        Route::V6(route)
-    };
-    Some(match (entry.dst, entry.gw) {
-        (IpNet::V4(dst), None) => Route::V4(plain(dev, dst.trunc(), None, entry)),
-        (IpNet::V4(dst), Some(IpAddr::V4(gw))) => {
-            Route::V4(plain(dev, dst.trunc(), Some(gw), entry))
-        }
-        (IpNet::V6(dst), None) => v6(plain(dev, dst.trunc(), None, entry)),
-        (IpNet::V6(dst), Some(IpAddr::V6(gw))) => v6(plain(dev, dst.trunc(), Some(gw), entry)),
-        _ => return None,
-    })
-}
-
-fn plain<A, N>(dev: &IfName, dst: N, gateway: Option<A>, entry: &CniRoute) -> RouteOf<A, N> {
     let CniRoute {
-        dst: _,
-        gw: _,
+        dst,
+        gw,
         mtu,
         advmss,
         priority,
         table,
         scope,
     } = entry;
+    let is_ipv6 = dst.addr().is_ipv6();
+    if gw.is_some_and(|gw| gw.is_ipv6() != is_ipv6) {
+        return None;
+    }
     let given = |value: &Option<u32>| value.filter(|value| *value != 0);
     let metrics = [(Metric::Mtu, given(mtu)), (Metric::Advmss, given(advmss))];
-    RouteOf {
+    // IPv6 routes have no scope and always a metric.
+    let (scope, metric) = if is_ipv6 {
+        (None, Some(METRIC_V6))
+    } else {
+        (*scope, None)
+    };
+    Some(Route {
         table: given(table).unwrap_or(TABLE_MAIN),
         scope: scope.unwrap_or(SCOPE_UNIVERSE),
-        priority: given(priority),
+        priority: given(priority).or(metric),
         hops: vec![Hop {
-            gateway,
+            gateway: *gw,
             ..Hop::direct(dev.clone())
         }],
         metrics: metrics
             .into_iter()
             .filter_map(|(key, value)| Some((key, value?)))
             .collect::<BTreeMap<_, _>>(),
-        ..RouteOf::plain(dst, dev)
-    }
+        ..Route::bare(dst.trunc())
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::net::IpAddr;
+
     use crate::plan::cni::routes::*;
 
     fn one(entry: serde_json::Value) -> Route {
@@ -125,7 +113,7 @@ mod tests {
         };
         let wanted: Vec<CniRoute> = (1..=3000).map(to).collect();
         let (routes, impossible) = routes(&"eth0".parse().unwrap(), &wanted);
-        let [Route::V6(route)] = &*routes else {
+        let [route] = &*routes else {
             panic!("not one route")
         };
         assert_eq!(
@@ -141,9 +129,7 @@ mod tests {
             "dst": "172.16.1.2/12", "gw": "10.0.0.1", "mtu": 1400, "advmss": 1360, "priority": 50, "table": 200,
             "scope": 253,
         });
-        let Route::V4(route) = one(all) else {
-            panic!("not IPv4")
-        };
+        let route = one(all);
         assert_eq!(
             (route.dst, route.table, route.priority, route.scope),
             ("172.16.0.0/12".parse().unwrap(), 200, Some(50), 253)
@@ -156,17 +142,12 @@ mod tests {
 
     #[test]
     fn an_absent_attribute_is_the_kernels_default() {
-        let Route::V4(v4) = one(serde_json::json!({"dst": "198.51.100.0/24"})) else {
-            panic!("not IPv4")
-        };
+        let v4 = one(serde_json::json!({"dst": "198.51.100.0/24"}));
         assert_eq!(
             (v4.table, v4.priority, v4.scope, v4.hops[0].gateway),
             (TABLE_MAIN, None, SCOPE_UNIVERSE, None)
         );
-        let Route::V6(v6) = one(serde_json::json!({"dst": "::/0", "gw": "fd00::1", "scope": 253}))
-        else {
-            panic!("not IPv6")
-        };
+        let v6 = one(serde_json::json!({"dst": "::/0", "gw": "fd00::1", "scope": 253}));
         assert_eq!(
             (v6.table, v6.priority, v6.scope),
             (TABLE_MAIN, Some(METRIC_V6), SCOPE_UNIVERSE)

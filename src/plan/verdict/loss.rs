@@ -9,7 +9,6 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::reach;
 use crate::model::checkpoint::Extension;
 use crate::model::net::route::KIND_UNICAST;
 use crate::model::{
@@ -21,9 +20,9 @@ use crate::plan::daemons;
 /// What a namespace has lost since its good record.
 #[must_use]
 pub fn loss(good: &NetState, now: &NetState) -> Option<Loss> {
-    let whole = good;
-    let good = &*daemons::without_withdrawn(whole, now);
-    let both = Since::new(good, now);
+    let kept = daemons::without_withdrawn(good, now);
+    let both = Since::new(good, &kept, now);
+    let good = &*kept;
     let mut links = good.links.iter();
     let loss = links
         .find_map(|link| Some(Loss::new(link, both.of_link(link)?)))
@@ -33,7 +32,7 @@ pub fn loss(good: &NetState, now: &NetState) -> Option<Loss> {
         })
         .or_else(|| both.gateway_routes())
         .or_else(|| {
-            let (dev, what) = reach::less((whole, good), now, |_| true)?;
+            let (dev, what) = both.lost_way(|_| true)?;
             Some(Loss::new(good.link(&dev)?, what))
         })?;
     // Another program made a link again, and did not complete it.
@@ -99,9 +98,9 @@ pub fn host_loss(
     now: &NetState,
     under: BTreeSet<&IfName>,
 ) -> Option<(IfName, LossCause)> {
-    let whole = good;
-    let good = &*daemons::without_withdrawn(whole, now);
-    let both = Since::new(good, now);
+    let kept = daemons::without_withdrawn(good, now);
+    let both = Since::new(good, &kept, now);
+    let good = &*kept;
     let remade = remade(good, now, under.iter().copied());
     let graph = LinkGraph::new(&good.links);
     let mut own = graph.devices();
@@ -112,9 +111,8 @@ pub fn host_loss(
         .filter(|link| carrying.contains(&link.name));
     // A device that is missing may have been moved.
     let is_there = |name: &IfName| {
-        good.link(name)
-            .and_then(|link| present(link, now))
-            .is_some()
+        let link = good.link(name);
+        link.is_some_and(|link| now.present(&link.name, link.hardware.as_ref()).is_some())
     };
     let with_device = graph.changed_with(remade.iter().filter(|name| is_there(name)));
     let mut lost = of_links.filter_map(|link| {
@@ -123,7 +121,7 @@ pub fn host_loss(
     });
     let lost = lost.next().or_else(|| both.default_route());
     let lost = lost.map(|(link, what)| (link.name.clone(), what));
-    lost.or_else(|| reach::less((whole, good), now, |dev| carrying.contains(dev)))
+    lost.or_else(|| both.lost_way(|dev| carrying.contains(dev)))
         .or_else(|| below_ways(&graph, now, &carrying, |_, now| !now.flags.up))
 }
 
@@ -152,7 +150,9 @@ fn below_ways(
     let out: BTreeSet<&IfName> = out.filter(|dev| carrying.contains(*dev)).collect();
     let mut out = out.into_iter().filter_map(|dev| good.link(dev));
     out.find_map(|link| {
-        let broken = present(link, now).filter(|now| is_broken(link, now));
+        let broken = now
+            .present(&link.name, link.hardware.as_ref())
+            .filter(|now| is_broken(link, now));
         let own = broken.map(|now| (now.name.clone(), LossCause::LinkDown));
         own.or_else(|| fault_below(good, link, (now, is_broken), 0))
     })
@@ -171,7 +171,7 @@ fn fault_below(
     let lower = lower.into_iter().filter_map(|name| good.link(name));
     let faults = lower.map(|then| {
         let is_port = |lower: &Link| lower.master.as_ref() == Some(&link.name);
-        let what = match present(then, now) {
+        let what = match now.present(&then.name, then.hardware.as_ref()) {
             None => LossCause::LinkGone,
             Some(now) if then.flags.up && is_broken(then, now) => LossCause::LinkDown,
             Some(now) if is_port(then) && !is_port(now) => LossCause::NoPort,
@@ -195,7 +195,10 @@ pub(crate) fn remade<'a>(
     devices.extend(under.cloned());
     devices.retain(|name| {
         let then = good.link(name).filter(|then| !then.kind.can_be_made());
-        then.is_some_and(|then| present(then, now).is_none_or(|now| now.index != then.index))
+        then.is_some_and(|then| {
+            let now = now.present(&then.name, then.hardware.as_ref());
+            now.is_none_or(|now| now.index != then.index)
+        })
     });
     devices
 }
@@ -210,40 +213,37 @@ pub fn missing_nic<'a>(
     let mut missing = good.links.iter().filter(|link| {
         let known = link.hardware.as_ref().filter(|device| device.is_known());
         let is_inside = |device: &Hardware| inside.iter().any(|one| one.is_same(device));
-        known.is_some_and(|device| !is_inside(device)) && present(link, now).is_none()
+        known.is_some_and(|device| {
+            !is_inside(device) && now.present(&link.name, Some(device)).is_none()
+        })
     });
     missing.next().map(|link| &link.name)
 }
 
-/// A link of the host under its present name: a device by its hardware, another one by its name.
-fn present<'a>(link: &Link, now: &'a NetState) -> Option<&'a Link> {
-    let known = link.hardware.as_ref().filter(|device| device.is_known());
-    match known {
-        Some(device) => now.links.iter().find(|now| {
-            let theirs = now.hardware.as_ref();
-            theirs.is_some_and(|theirs| theirs.is_same(device))
-        }),
-        None => now.link(&link.name),
-    }
-}
-
 /// The good state of a namespace, and the present one.
-struct Since<'a> {
-    good: Indexed<'a>,
-    now: Indexed<'a>,
+pub(super) struct Since<'a> {
+    /// With what daemons withdrew.
+    pub(super) whole: &'a NetState,
+    pub(super) good: Indexed<'a>,
+    pub(super) now: Indexed<'a>,
     /// Two links that have addresses of a family now, where there are as many.
     bearers: [(IpFamily, Vec<&'a IfName>); 2],
 }
 
 impl<'a> Since<'a> {
-    fn new(good: &'a NetState, now: &'a NetState) -> Self {
+    fn new(whole: &'a NetState, good: &'a NetState, now: &'a NetState) -> Self {
         let (good, now) = (Indexed::new(good), Indexed::new(now));
         let bearers = IpFamily::BOTH.map(|family| {
             let links = now.state.links_but_loopback().map(|link| &link.name);
             let bearing = links.filter(|name| owned(&now, name, family).next().is_some());
             (family, bearing.take(2).collect())
         });
-        Self { good, now, bearers }
+        Self {
+            whole,
+            good,
+            now,
+            bearers,
+        }
     }
 
     /// What a link of the good state has lost.
@@ -260,7 +260,7 @@ impl<'a> Since<'a> {
     /// came with the loss of its device.
     fn of_host_link(&self, link: &Link, with_device: bool) -> Option<LossCause> {
         let had = |family: &IpFamily| owned(&self.good, &link.name, *family).next().is_some();
-        match present(link, self.now.state) {
+        match self.now.state.present(&link.name, link.hardware.as_ref()) {
             Some(now) if with_device && link.flags.up && !now.flags.up => Some(LossCause::LinkDown),
             Some(now) => self.addresses(link, &now.name),
             None if with_device => Some(LossCause::LinkGone),
@@ -281,7 +281,7 @@ impl<'a> Since<'a> {
         };
         let kept = |family: IpFamily| had(family) && !has_lost(&family);
         let lost = IpFamily::BOTH.into_iter().find(has_lost)?;
-        if reach::has_moved_ways_of(self.good.state, self.now.state, &link.name, lost) {
+        if self.has_moved_ways_of(&link.name, lost) {
             return None;
         }
         Some(if IpFamily::BOTH.into_iter().any(kept) {

@@ -7,70 +7,51 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
+use super::loss::Since;
 use crate::model::net::address::{DADFAILED, TENTATIVE};
 use crate::model::net::route::KIND_UNICAST;
 use crate::model::net::way::{Packet, PacketWay, WayExit};
-use crate::model::{Address, IfName, Indexed, IpFamily, LossCause, NetState, Parent, Route};
+use crate::model::{Address, IfName, Indexed, IpFamily, LossCause, Parent, Route};
 
-/// The way that is lost: the link that it went out of, and what is missing. The good state comes `whole`, and without what daemons
-/// withdrew; of other links than those that are `counted` no way is missed.
-pub(super) fn less(
-    (whole, good): (&NetState, &NetState),
-    now: &NetState,
-    counted: impl Fn(&IfName) -> bool,
-) -> Option<(IfName, LossCause)> {
-    let compared = WayComparison {
-        whole,
-        good: Indexed::new(good),
-        now: Indexed::new(now),
-    };
-    let mut ways = good.ways.iter();
-    ways.find_map(|then| {
-        let now = now.ways.iter().find(|now| now.packet == then.packet)?;
-        let (dev, what) = compared.lost(then, now)?;
-        counted(dev).then(|| (dev.clone(), what))
-    })
-}
-
-/// Whether the kernel shows that packets of this family get to the same segment out of other links than this one, on each way that went
-/// out of it: a link that carried a service address alone has none. Out of the link itself they would have no sender.
-pub(super) fn has_moved_ways_of(
-    good: &NetState,
-    now: &NetState,
-    dev: &IfName,
-    family: IpFamily,
-) -> bool {
-    let is_of = |way: &&PacketWay| {
-        let is_of_family = IpFamily::of(way.packet.to.is_ipv4()) == family;
-        is_of_family && way.exit.hop().is_some_and(|(of, _)| of == dev)
-    };
-    let mut ways = good.ways.iter().filter(is_of);
-    let compared = WayComparison {
-        whole: good,
-        good: Indexed::new(good),
-        now: Indexed::new(now),
-    };
-    let has_moved = |then: &PacketWay, now: &PacketWay| {
-        let is_elsewhere = now.exit.hop().is_some_and(|(of, _)| of != dev);
-        is_elsewhere && compared.is_same_segment(&then.exit, &now.exit)
-    };
-    !(good.ways.is_empty() || now.ways.is_empty())
-        && ways.all(|then| {
-            let now = now.ways.iter().find(|now| now.packet == then.packet);
-            now.is_some_and(|now| has_moved(then, now))
+impl Since<'_> {
+    /// The way that is lost: the link that it went out of, and what is missing. Of other links than those that are `counted` no way is
+    /// missed.
+    pub(super) fn lost_way(
+        &self,
+        counted: impl Fn(&IfName) -> bool,
+    ) -> Option<(IfName, LossCause)> {
+        let mut ways = self.good.state.ways.iter();
+        ways.find_map(|then| {
+            let (dev, what) = self.lacks(then, self.now_of(then)?)?;
+            counted(dev).then(|| (dev.clone(), what))
         })
-}
+    }
 
-struct WayComparison<'a> {
-    /// With what daemons withdrew.
-    whole: &'a NetState,
-    good: Indexed<'a>,
-    now: Indexed<'a>,
-}
+    /// Whether the kernel shows that packets of this family get to the same segment out of other links than this one, on each way that
+    /// went out of it: a link that carried a service address alone has none. Out of the link itself they would have no sender.
+    pub(super) fn has_moved_ways_of(&self, dev: &IfName, family: IpFamily) -> bool {
+        let (then, now) = (&self.good.state.ways, &self.now.state.ways);
+        let is_of = |way: &&PacketWay| {
+            let is_of_family = IpFamily::of(way.packet.to.is_ipv4()) == family;
+            is_of_family && way.exit.hop().is_some_and(|(of, _)| of == dev)
+        };
+        let mut ways = then.iter().filter(is_of);
+        let has_moved = |then: &PacketWay, now: &PacketWay| {
+            let is_elsewhere = now.exit.hop().is_some_and(|(of, _)| of != dev);
+            is_elsewhere && self.is_same_segment(&then.exit, &now.exit)
+        };
+        !(then.is_empty() || now.is_empty())
+            && ways.all(|then| self.now_of(then).is_some_and(|now| has_moved(then, now)))
+    }
 
-impl WayComparison<'_> {
+    /// The present way of the packet.
+    fn now_of(&self, then: &PacketWay) -> Option<&PacketWay> {
+        let mut ways = self.now.state.ways.iter();
+        ways.find(|now| now.packet == then.packet)
+    }
+
     /// What is missing on the way of a packet, with the link that it went out of.
-    fn lost<'w>(&self, then: &'w PacketWay, now: &PacketWay) -> Option<(&'w IfName, LossCause)> {
+    fn lacks<'w>(&self, then: &'w PacketWay, now: &PacketWay) -> Option<(&'w IfName, LossCause)> {
         let packet = &then.packet;
         match (&then.exit, &now.exit) {
             (WayExit::Refused { .. }, _) => None,

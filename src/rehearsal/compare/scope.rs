@@ -198,7 +198,7 @@ fn own(state: &NetState) -> BTreeSet<(IfName, Option<IpAddr>)> {
     let connected = addresses.filter_map(Address::connected_route);
     let is_like = |route: &&Route| {
         let (_, _, protocol) = route.nature();
-        matches!(route, Route::V6(_)) && matches!(protocol, PROTOCOL_KERNEL | PROTOCOL_RA)
+        route.is_ipv6() && matches!(protocol, PROTOCOL_KERNEL | PROTOCOL_RA)
     };
     let added = state.routes.iter().filter(is_like);
     let targets = |route: &Route| {

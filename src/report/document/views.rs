@@ -150,12 +150,11 @@ pub struct CheckView {
     pub at: String,
     /// The worst finding.
     pub status: CheckStatus,
-    /// Running pods by state; every state that `check` gives is there. Null when it is not known that there is none.
+    /// Running pods by state; every state that `check` gives is there. Null: netfix saw none, but could not read every pod.
     pub pods: BTreeMap<State, Option<usize>>,
-    /// Running pods that have lost something, by what; every word is there. Null when it is not known that there is none.
+    /// Running pods that have lost something, by what; every word is there. Null as in `pods`.
     pub lost: BTreeMap<&'static str, Option<usize>>,
-    /// Running pods that are not among them, because their devices have other drivers; null when it is not known that there is
-    /// none.
+    /// Running pods that are not among them, because their devices have other drivers; null as in `pods`.
     pub left_out: Option<usize>,
     /// Their names.
     #[serde(skip)]
@@ -172,9 +171,9 @@ pub struct CheckView {
     /// Whether it was about some of the pods.
     #[serde(rename = "selection")]
     pub is_selection: bool,
-    /// Steps that a restore would take now, on the host and in all pods; null when it is not known that there is none.
+    /// Steps that a restore would take now, on the host and in all pods; null as in `pods`.
     pub steps: Option<usize>,
-    /// Objects of running pods that no restore could bring back; null when it is not known that there is none.
+    /// Objects of running pods that no restore could bring back; null as in `pods`.
     pub unsupported: Option<usize>,
     /// When the last snapshot that covered everything was taken (RFC 3339); null when none was in this boot.
     pub last_success: Option<String>,

@@ -8,7 +8,7 @@ use ipnet::IpNet;
 use crate::kernel::route::rule;
 use crate::kernel::{Errno, Request, address, route};
 use crate::model::net::address::MCAUTOJOIN;
-use crate::model::net::route::{Position, RouteOf, SCOPE_LINK, TABLE_MAIN};
+use crate::model::net::route::{Position, SCOPE_LINK, SCOPE_UNIVERSE, TABLE_MAIN};
 use crate::model::{Address, Bytes, IfName, Link, NetState, Route, Rule};
 use crate::plan::{NetlinkStep, OrderedObject};
 
@@ -144,16 +144,14 @@ fn towards(gateway: IpAddr, dev: &IfName, state: &NetState) -> (Rule, Option<Rou
 }
 
 fn direct_route(to: IpNet, dev: &IfName, table: u32) -> Route {
-    match to {
-        IpNet::V4(to) => Route::V4(RouteOf {
-            table,
-            scope: SCOPE_LINK,
-            ..RouteOf::plain(to, dev)
-        }),
-        IpNet::V6(to) => Route::V6(RouteOf {
-            table,
-            ..RouteOf::plain(to, dev)
-        }),
+    let scope = match to {
+        IpNet::V4(_) => SCOPE_LINK,
+        IpNet::V6(_) => SCOPE_UNIVERSE,
+    };
+    Route {
+        table,
+        scope,
+        ..Route::plain(to, dev)
     }
 }
 

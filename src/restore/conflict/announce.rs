@@ -70,8 +70,7 @@ pub(in crate::restore) fn announce(
     let (failed, error) = match Sender::open() {
         Ok(sender) => {
             // No pod waits for the announcements of others.
-            let at_once = all.iter().take_while(|_| pace.take().is_ok()).count();
-            let failed = send(&sender, &all[..at_once]);
+            let (at_once, failed) = send_at_once(&sender, &all, pace);
             pending.extend(send_later(sender, (all, at_once), tentative, pace));
             failed?
         }
@@ -111,11 +110,12 @@ fn of_address(
 }
 
 impl Announcement {
-    fn frame(&self) -> Vec<u8> {
-        match self.address.local {
+    fn send(&self, sender: &Sender) -> io::Result<()> {
+        let frame = match self.address.local {
             IpAddr::V4(local) => frame::arp_announcement(self.mac, local),
             IpAddr::V6(local) => frame::advertisement(self.mac, local, self.is_router),
-        }
+        };
+        sender.send(self.parent, &frame)
     }
 }
 
@@ -138,13 +138,23 @@ impl Tentative {
     }
 }
 
-/// Sends all announcements through one socket; returns how many could not be sent, with the last errno.
-fn send(sender: &Sender, all: &[Announcement]) -> Option<(usize, io::Error)> {
-    all.iter()
-        .filter_map(|one| sender.send(one.parent, &one.frame()).err())
-        .fold(None, |count, error| {
-            Some((count.map_or(1, |(n, _)| n + 1), error))
-        })
+/// Sends as many as the pace allows at once; returns how many, and how many of them could not be sent, with the last errno.
+fn send_at_once(
+    sender: &Sender,
+    all: &[Announcement],
+    pace: Pace,
+) -> (usize, Option<(usize, io::Error)>) {
+    let (mut count, mut failed) = (0, None);
+    for sent in all
+        .iter()
+        .map_while(|one| pace.send(|| one.send(sender)).ok())
+    {
+        count += 1;
+        if let Err(error) = sent {
+            failed = Some((failed.map_or(1, |(n, _)| n + 1), error));
+        }
+    }
+    (count, failed)
 }
 
 /// Sends those that are left after the first `at_once`, and all once more after the interval, with those that became usable
@@ -157,10 +167,7 @@ fn send_later(
 ) -> Option<JoinHandle<()>> {
     let due = Instant::now() + INTERVAL;
     // What fails here costs no pod its network.
-    let send_paced = move |one: &Announcement| {
-        pace.wait();
-        drop(sender.send(one.parent, &one.frame()));
-    };
+    let send_paced = move |one: &Announcement| drop(pace.send_later(|| one.send(&sender)));
     thread::Builder::new()
         .spawn(move || {
             let mut early = at_once;

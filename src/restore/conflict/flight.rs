@@ -139,14 +139,18 @@ impl Flight {
                 continue;
             };
             let is_ready = !probe.is_idle || self.listener.is_running(&probe.target.parent);
-            if is_ready && let Err(free) = self.pace.take() {
-                self.due.insert((free, at));
-                continue;
-            }
+            let sender = self.listener.sender();
             let sent = if is_ready {
-                self.listener.sender().send(parent, &probe.target.frame())
+                (self.pace).send(|| sender.send(parent, &probe.target.frame()))
             } else {
-                Err(io::Error::from_raw_os_error(libc::ENETDOWN))
+                Ok(Err(io::Error::from_raw_os_error(libc::ENETDOWN)))
+            };
+            let sent = match sent {
+                Ok(sent) => sent,
+                Err(free) => {
+                    self.due.insert((free, at));
+                    continue;
+                }
             };
             let now = Instant::now();
             probe.is_idle = matches!(&sent, Err(error) if is_down(error));

@@ -45,34 +45,42 @@ impl Pace {
         self.0.map_or(usize::MAX, ProbeRate::most)
     }
 
-    /// Counts a frame that is sent now.
+    /// Sends a frame by `send`, and counts it when it has left: a busy machine may send later than it wanted to.
     ///
     /// # Errors
     /// It must not be sent before that moment.
-    pub(super) fn take(self) -> Result<(), Instant> {
-        let Some(rate) = self.0 else { return Ok(()) };
-        let mut sent = SENT.lock().unwrap_or_else(PoisonError::into_inner);
-        note(&mut sent, rate, Instant::now())
+    pub(super) fn send<T>(self, send: impl FnOnce() -> T) -> Result<T, Instant> {
+        let Some(rate) = self.0 else {
+            return Ok(send());
+        };
+        let mut counted = SENT.lock().unwrap_or_else(PoisonError::into_inner);
+        admit(&mut counted, rate, Instant::now())?;
+        let result = send();
+        counted.push_back(Instant::now());
+        Ok(result)
     }
 
-    /// Waits until a frame may be sent, and counts it.
-    pub(super) fn wait(self) {
-        while let Err(free) = self.take() {
-            thread::sleep(free.saturating_duration_since(Instant::now()));
+    /// Waits until a frame may be sent, and sends it.
+    pub(super) fn send_later<T>(self, send: impl Fn() -> T) -> T {
+        loop {
+            match self.send(&send) {
+                Ok(result) => return result,
+                Err(free) => thread::sleep(free.saturating_duration_since(Instant::now())),
+            }
         }
     }
 }
 
-fn note(sent: &mut VecDeque<Instant>, rate: ProbeRate, now: Instant) -> Result<(), Instant> {
-    let most = rate.most();
+/// Forgets what was sent more than a second ago.
+///
+/// # Errors
+/// No other frame may be sent before that moment.
+fn admit(sent: &mut VecDeque<Instant>, rate: ProbeRate, now: Instant) -> Result<(), Instant> {
     let is_over = |sent: &&Instant| now.saturating_duration_since(**sent) >= SECOND;
     let over = sent.iter().take_while(is_over).count();
     sent.drain(..over);
-    let Some(before) = sent.len().checked_sub(most) else {
-        sent.push_back(now);
-        return Ok(());
-    };
-    Err(sent[before] + SECOND)
+    let before = sent.len().checked_sub(rate.most());
+    before.map_or(Ok(()), |before| Err(sent[before] + SECOND))
 }
 
 #[cfg(test)]
@@ -86,8 +94,11 @@ mod tests {
         let begin = Instant::now();
         let mut now = begin;
         while sent.len() < 10 {
-            match note(&mut queue, rate, now) {
-                Ok(()) => sent.push(now),
+            match admit(&mut queue, rate, now) {
+                Ok(()) => {
+                    queue.push_back(now);
+                    sent.push(now);
+                }
                 Err(free) => {
                     assert!(free > now);
                     now = free;
@@ -99,6 +110,17 @@ mod tests {
             assert!(four[3] - four[0] > Duration::from_secs(1), "{sent:?}");
         }
         assert_eq!(sent[9] - begin, 3 * SECOND);
+    }
+
+    #[test]
+    fn a_frame_that_leaves_late_counts_from_then_on() {
+        let pace = Pace(NonZeroU16::new(1).map(ProbeRate));
+        let left = pace.send(|| {
+            thread::sleep(Duration::from_millis(50));
+            Instant::now()
+        });
+        let free = pace.send(|| ()).expect_err("one a second");
+        assert!(free >= left.expect("the first frame") + SECOND);
     }
 
     #[test]

@@ -93,7 +93,7 @@ impl Decider<'_> {
         lacks.filter(|_| !is_known && !self.accepted.takes(pod))
     }
 
-    /// A pod that lacks something of libcni's result for it.
+    /// A pod that is not as libcni's result describes it.
     pub(super) fn incomplete(
         &mut self,
         info: &PodInfo,

@@ -1,6 +1,6 @@
 //! Link-local IPv6 addresses: the kernel's own, and those that were added by hand.
 
-use super::{are_repaired, numbered, prepared};
+use super::{STABLE_SECRET, are_repaired, numbered, prepared};
 use crate::common::{Node, Pod};
 
 fn derived(pod: &Pod<'_>) -> String {
@@ -24,15 +24,9 @@ const WITHOUT_ROUTE: [&str; 2] = [
 
 #[test]
 fn a_link_that_stays_has_its_link_local_address_or_none_as_before() {
-    let secret = [
-        "link set eth0 down",
-        "sysctl ipv6/conf/eth0/stable_secret 2001:db8::1",
-        "link set eth0 up",
-        "route replace default via 10.88.0.1",
-    ];
     are_repaired(&[
         (&[], &[FLUSH]),
-        (&secret, &[FLUSH]),
+        (&STABLE_SECRET, &[FLUSH]),
         (&[], &["sysctl ipv6/conf/eth0/addr_gen_mode 1", FLUSH]),
         (
             &WITHOUT_ROUTE,

@@ -18,6 +18,14 @@ mod tunnels;
 use crate::common::node::prepared;
 use crate::common::{Node, Pod};
 
+/// A link whose addresses come from a secret.
+pub const STABLE_SECRET: [&str; 4] = [
+    "link set eth0 down",
+    "sysctl ipv6/conf/eth0/stable_secret 2001:db8::1",
+    "link set eth0 up",
+    "route replace default via 10.88.0.1",
+];
+
 /// One line for ip(8), or `sysctl KEY VALUE`; `NN` is the pod's number.
 fn own(pod: &Pod<'_>, line: &str) {
     let address = pod.address();

@@ -6,7 +6,7 @@ use std::thread;
 use super::{assert_settled, prepared};
 use crate::common::Node;
 use crate::common::namespace::{Namespace, unique_name};
-use crate::fidelity::{are_repaired, come_back, numbered};
+use crate::fidelity::{STABLE_SECRET, are_repaired, come_back, numbered};
 
 /// What a network manager adds: addresses without their routes, and these by its own with another metric.
 const BY_MANAGER: [&str; 7] = [
@@ -63,12 +63,6 @@ fn what_says_that_the_kernel_made_it_and_entries_of_the_table_local_are_not_forg
         "addr add fd10:NN::5/64 dev eth0",
         "route add default via fd10:NN::1",
     ];
-    let secret = [
-        "link set eth0 down",
-        "sysctl ipv6/conf/eth0/stable_secret 2001:db8::1",
-        "link set eth0 up",
-        "route replace default via 10.88.0.1",
-    ];
     are_repaired(&[
         (
             &["route add blackhole 10.66.0.0/16 proto kernel"],
@@ -89,7 +83,7 @@ fn what_says_that_the_kernel_made_it_and_entries_of_the_table_local_are_not_forg
             &["-6 route del multicast ff00::/8 dev eth0 table local"],
         ),
         (&[], &["-6 route flush table local dev eth0"]),
-        (&secret, &["-6 route flush table local dev eth0"]),
+        (&STABLE_SECRET, &["-6 route flush table local dev eth0"]),
     ]);
 }
 

@@ -65,18 +65,18 @@ fn a_command_that_hangs_is_ended_and_all_pods_are_restored_before_the_deadline()
         let command = hanging(&scene, &hang);
         let begin = Instant::now();
         let run = scene
-            .upgrade("--command-timeout 2s --deadline 60s -o json", &command)
+            .upgrade("--command-timeout 5s --deadline 120s -o json", &command)
             .exits(1)
-            .names("command-failed", "", &["2 s", "--command-timeout"])
+            .names("command-failed", "", &["5 s", "--command-timeout"])
             .errors(&[("command-failed", "")]);
         assert!(begin.elapsed() < HANG, "it hung: {hang}");
-        run.stderr_has(&["COMMAND (pid ", "still runs after 2 s", "SIGTERM"]);
+        run.stderr_has(&["COMMAND (pid ", "still runs after 5 s", "SIGTERM"]);
         let record = assert_ended_in_time(&scene);
-        assert_eq!(record["run"]["timed_out"], 2000, "{record}");
+        assert_eq!(record["run"]["timed_out"], 5000, "{record}");
         scene
             .netfix("report")
             .exits(0)
-            .stdout_has(&["killed after 2 s (--command-timeout)"]);
+            .stdout_has(&["killed after 5 s (--command-timeout)"]);
         fs::remove_dir_all(scene.node.state_dir().join("windows")).expect("the record");
     }
 }

@@ -204,7 +204,7 @@ fn when_netfix_was_killed_the_pods_are_restored_before_the_deadline_starts_kubel
         scene.path("begun").display()
     );
     let command = scene.script("waits", &format!("set -e\n{body}\nsleep 600"));
-    let upgrade = scene.start_upgrade("--deadline 5s", &command);
+    let upgrade = scene.start_upgrade("--deadline 20s", &command);
     scene.wait_for_file("begun");
     upgrade.kill();
     std::fs::remove_file(&noted).expect("what the first start of kubelet noted");

@@ -48,6 +48,22 @@ fn scene(node: &Node) -> Scene<'_> {
     scene
 }
 
+/// A COMMAND after which the gateway has this address alone.
+fn half(scene: &Scene<'_>, address: &str) -> String {
+    let loading = scene.loading_with(&[address]);
+    scene.script("half", &format!("{LOSING}\n{loading}"))
+}
+
+/// The host and both pods do not reach the gateway any more.
+#[track_caller]
+fn assert_gateway4_is_an_error(scene: &Scene<'_>, run: &Run) {
+    let pods = [0, 1].map(|at| pair(&scene.pods[at], GATEWAY4));
+    let mut expected = vec![(String::new(), GATEWAY4.to_owned())];
+    expected.extend(pods);
+    expected.sort();
+    assert_eq!(silent(run, "error"), expected, "{}", run.transcript());
+}
+
 #[test]
 fn a_gateway_that_was_silent_before_is_a_warning_in_a_good_window() {
     let node = Node::new();
@@ -92,21 +108,13 @@ fn a_gateway_that_was_silent_before_is_a_warning_in_a_good_window() {
 fn a_gateway_that_became_silent_is_an_error() {
     let node = Node::new();
     let scene = scene(&node);
-    let command = format!(
-        "{}\n{}",
-        LOSING,
-        scene.loading_with(&[&format!("{GATEWAY6}/64")])
-    );
     let run = scene
-        .upgrade("--answer-wait 3s -o json", &scene.script("half", &command))
+        .upgrade(
+            "--answer-wait 3s -o json",
+            &half(&scene, &format!("{GATEWAY6}/64")),
+        )
         .exits(5);
-    let mut expected = vec![
-        pair(&scene.pods[0], GATEWAY4),
-        pair(&scene.pods[1], GATEWAY4),
-        (String::new(), GATEWAY4.to_owned()),
-    ];
-    expected.sort();
-    assert_eq!(silent(&run, "error"), expected, "{}", run.transcript());
+    assert_gateway4_is_an_error(&scene, &run);
     assert_eq!(
         silent(&run, "warning"),
         [pair(&scene.pods[0], FIXED), pair(&scene.pods[0], ABSENT)]
@@ -125,22 +133,11 @@ fn a_gateway_that_is_silent_for_a_moment_before_command_must_answer_after_it() {
     let gateway = format!("/proc/$(cat {})/fd/9", scene.path("keeper").display());
     let add = format!("nsenter --net={gateway} ip addr add {GATEWAY4}/16 dev up0");
     let before = scene.script("before", &add);
-    let command = format!(
-        "{}\n{}",
-        LOSING,
-        scene.loading_with(&[&format!("{GATEWAY6}/64")])
-    );
     let options = format!("--answer-wait 3s -o json --before {before}");
     let run = scene
-        .upgrade(&options, &scene.script("half", &command))
+        .upgrade(&options, &half(&scene, &format!("{GATEWAY6}/64")))
         .exits(5);
-    let mut expected = vec![
-        pair(&scene.pods[0], GATEWAY4),
-        pair(&scene.pods[1], GATEWAY4),
-        (String::new(), GATEWAY4.to_owned()),
-    ];
-    expected.sort();
-    assert_eq!(silent(&run, "error"), expected, "{}", run.transcript());
+    assert_gateway4_is_an_error(&scene, &run);
     assert_eq!(run.json()["report"]["computed"]["verdict"], "pods-affected");
     let record = scene.record();
     assert_eq!(of_pods(&record, "shown"), ["not-again", "not-again"]);
@@ -173,14 +170,9 @@ fn targets_and_gateways_of_the_host_that_were_silent_are_warnings_and_those_that
         .ip(&format!("route add 203.0.113.0/24 via {ABSENT}"));
     let scene = scene(&node);
     let names = [0, 1].map(|at| scene.pods[at].name());
-    let command = format!(
-        "{}\n{}",
-        LOSING,
-        scene.loading_with(&[&format!("{GATEWAY4}/16")])
-    );
     let options = format!("--answer-wait 3s -o json --ping {GATEWAY4} --ping {GATEWAY6}");
     let run = scene
-        .upgrade(&options, &scene.script("half", &command))
+        .upgrade(&options, &half(&scene, &format!("{GATEWAY4}/16")))
         .exits(5);
     let host = |gateway: &str| (String::new(), gateway.to_owned());
     let [errors, warnings] = ["error", "warning"].map(|severity| silent(&run, severity));

@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use netfix::model::net::address::{
     DADFAILED, NODAD, PERMANENT, REQUESTED_FLAGS, TEMPORARY, TENTATIVE,
 };
-use netfix::model::{Address, IfName, Route};
+use netfix::model::{Address, IfName};
 
 use super::sysctl::{DISABLE_IPV6, setting};
 use super::{Errno, Kernel};
@@ -103,10 +103,9 @@ impl Kernel {
             .partition(goes);
         self.state.addresses = kept;
         let has_lost = |source: IpAddr| lost.iter().any(|address| address.local == source);
-        self.state.routes.retain(|route| match route {
-            Route::V4(route) => !route.prefsrc.is_some_and(|source| has_lost(source.into())),
-            Route::V6(route) => !route.prefsrc.is_some_and(|source| has_lost(source.into())),
-        });
+        self.state
+            .routes
+            .retain(|route| !route.prefsrc.is_some_and(has_lost));
         self.address_went(&gone.dev);
     }
 

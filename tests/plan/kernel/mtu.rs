@@ -2,7 +2,7 @@
 
 use netfix::model::net::link::settings::Settings;
 use netfix::model::net::link::sysctl::SysctlKey;
-use netfix::model::{IfName, Link, LinkKind, Parent, Route};
+use netfix::model::{IfName, Link, LinkKind, Parent};
 
 use super::link::stays;
 use super::{Errno, Kernel};
@@ -70,10 +70,9 @@ impl Kernel {
 
     fn take_ipv6(&mut self, dev: &IfName) {
         let state = &mut self.state;
-        let is_v6 = |route: &Route| matches!(route, Route::V6(_));
         state
             .routes
-            .retain(|route| !is_v6(route) || !route.devs().contains(&dev));
+            .retain(|route| !route.is_ipv6() || !route.devs().contains(&dev));
         state
             .neighbours
             .retain(|neighbour| neighbour.dev != *dev || neighbour.dst.is_ipv4());

@@ -1,6 +1,5 @@
 //! Nexthop objects.
 
-use netfix::model::net::route::RouteOf;
 use netfix::model::{Nexthop, Route};
 
 use super::{Errno, Kernel};
@@ -32,7 +31,7 @@ impl Kernel {
         for nexthop in &mut state.nexthops {
             nexthop.group.retain(|member| member.id != id);
         }
-        state.routes.retain(|route| reference(route) != Some(id));
+        state.routes.retain(|route| route.nexthop != Some(id));
     }
 
     fn nexthop(&self, id: u32) -> Option<&Nexthop> {
@@ -53,16 +52,11 @@ impl Kernel {
 
     /// A route needs its object.
     pub(super) fn check_reference(&self, wanted: &Route) -> Result<(), Errno> {
-        let is_missing = reference(wanted).is_some_and(|id| self.nexthop(id).is_none());
+        let is_missing = wanted.nexthop.is_some_and(|id| self.nexthop(id).is_none());
         if is_missing {
             Err(Errno::EINVAL)
         } else {
             Ok(())
         }
     }
-}
-
-fn reference(route: &Route) -> Option<u32> {
-    let (Route::V4(RouteOf { nexthop, .. }) | Route::V6(RouteOf { nexthop, .. })) = route;
-    *nexthop
 }

@@ -4,22 +4,14 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use netfix::model::net::address::TENTATIVE;
-use netfix::model::net::route::{Hop, Position, RouteOf};
+use netfix::model::net::route::Position;
 use netfix::model::{Address, IfName, Route};
 
 use super::{Errno, Kernel};
 
-/// The values of a route that the checks need, for both families.
-struct Facts {
-    is_v6: bool,
-    scope: u8,
-    source: Option<IpAddr>,
-    hops: Vec<(Option<IpAddr>, Option<IfName>, bool)>,
-}
-
 impl Kernel {
     pub(super) fn add_route(&mut self, wanted: &Route, position: Position) -> Result<(), Errno> {
-        self.check(&facts(wanted))?;
+        self.check(wanted)?;
         self.check_reference(wanted)?;
         if let Some(address) = self.without_route(wanted) {
             address.without_route = false;
@@ -31,26 +23,24 @@ impl Kernel {
         }
         let is_rival = |other: &Route| other.shares_place_with(wanted);
         let first = routes.iter().position(is_rival);
-        match (routes.iter().rposition(is_rival), position, wanted) {
-            (Some(_), Position::Only, _) => return Err(Errno::EEXIST),
+        match (routes.iter().rposition(is_rival), position) {
+            (Some(_), Position::Only) => return Err(Errno::EEXIST),
             // Several IPv6 routes in one place are one route with several hops.
-            (Some(at), _, Route::V6(more)) => {
-                if let Route::V6(first) = &mut routes[at] {
-                    first.hops.extend(more.hops.iter().cloned());
-                }
+            (Some(at), _) if wanted.is_ipv6() => {
+                routes[at].hops.extend(wanted.hops.iter().cloned());
             }
-            (Some(at), Position::Last, _) => routes.insert(at + 1, wanted.clone()),
-            (Some(_), Position::First, _) => {
+            (Some(at), Position::Last) => routes.insert(at + 1, wanted.clone()),
+            (Some(_), Position::First) => {
                 routes.insert(first.unwrap_or_default(), wanted.clone());
             }
-            (None, ..) => routes.push(wanted.clone()),
+            (None, _) => routes.push(wanted.clone()),
         }
         Ok(())
     }
 
     /// `ip route replace`.
     pub(super) fn change_route(&mut self, wanted: &Route) -> Result<(), Errno> {
-        self.check(&facts(wanted))?;
+        self.check(wanted)?;
         let mut routes = self.state.routes.iter_mut();
         let now = routes.find(|other| other.shares_place_with(wanted));
         *now.ok_or(Errno::ENOENT)? = wanted.clone();
@@ -77,31 +67,35 @@ impl Kernel {
         addresses.find(|address| address.without_route && connects(address, route))
     }
 
-    fn check(&self, route: &Facts) -> Result<(), Errno> {
-        for (gateway, dev, onlink) in &route.hops {
-            let dev = dev.as_ref().ok_or(Errno::ENODEV)?;
+    fn check(&self, route: &Route) -> Result<(), Errno> {
+        for hop in &route.hops {
+            let dev = hop.dev.as_ref().ok_or(Errno::ENODEV)?;
             if !self.link(dev)?.flags.up {
                 return Err(Errno::ENETDOWN);
             }
-            let Some(gateway) = *gateway else { continue };
+            let Some(gateway) = hop.gateway else {
+                continue;
+            };
             if self.has_address(gateway) {
                 return Err(Errno::EINVAL);
             }
-            if !onlink && !self.reaches(dev, gateway, route) {
-                return Err(if route.is_v6 {
+            if !hop.onlink && !self.reaches(dev, gateway, route) {
+                return Err(if route.is_ipv6() {
                     Errno::EHOSTUNREACH
                 } else {
                     Errno::ENETUNREACH
                 });
             }
         }
-        let Some(source) = route.source else {
+        let Some(source) = route.prefsrc else {
             return Ok(());
         };
         let mut addresses = self.state.addresses.iter();
         match addresses.find(|address| address.local == source) {
             None => Err(Errno::EINVAL),
-            Some(address) if route.is_v6 && address.flags & TENTATIVE != 0 => Err(Errno::TENTATIVE),
+            Some(address) if route.is_ipv6() && address.flags & TENTATIVE != 0 => {
+                Err(Errno::TENTATIVE)
+            }
             Some(_) => Ok(()),
         }
     }
@@ -114,16 +108,14 @@ impl Kernel {
     }
 
     /// The kernel accepts a gateway only if a route of a narrower scope leads to it through the same link.
-    fn reaches(&self, dev: &IfName, gateway: IpAddr, route: &Facts) -> bool {
+    fn reaches(&self, dev: &IfName, gateway: IpAddr, route: &Route) -> bool {
         let is_link_local = matches!(gateway, IpAddr::V6(ip) if ip.is_unicast_link_local());
         let leads_there = |other: &Route| {
-            let Facts { hops, scope, .. } = facts(other);
-            let is_direct = hops
-                .iter()
-                .any(|(gateway, out, _)| gateway.is_none() && out.as_ref() == Some(dev));
+            let mut hops = other.hops.iter();
+            let is_direct = hops.any(|hop| hop.gateway.is_none() && hop.dev.as_ref() == Some(dev));
             is_direct
-                && (route.is_v6 || scope > route.scope)
-                && destination(other).contains(&gateway)
+                && (route.is_ipv6() || other.scope > route.scope)
+                && other.dst.contains(&gateway)
         };
         is_link_local
             || self.is_connected(dev, gateway)
@@ -137,8 +129,7 @@ impl Kernel {
             .addresses_of(dev)
             .any(|address| address.local.is_ipv4());
         if !has_ipv4 {
-            let stays =
-                |route: &Route| matches!(route, Route::V6(_)) || !route.devs().contains(&dev);
+            let stays = |route: &Route| route.is_ipv6() || !route.devs().contains(&dev);
             self.state.routes.retain(stays);
         }
     }
@@ -147,43 +138,14 @@ impl Kernel {
 /// Whether it is the connected route of the address: of the kernel, in the main table.
 fn connects(address: &Address, route: &Route) -> bool {
     const NATURE: (u32, u8) = (254, 2);
-    let (nature, is_direct) = match route {
-        Route::V4(of) => ((of.table, of.protocol), of.hops[0].gateway.is_none()),
-        Route::V6(of) => ((of.table, of.protocol), of.hops[0].gateway.is_none()),
-    };
-    nature == NATURE
-        && is_direct
+    (route.table, route.protocol) == NATURE
+        && route.hops[0].gateway.is_none()
         && route.devs() == [&address.dev]
-        && super::address::subnet(address) == destination(route)
+        && super::address::subnet(address) == route.dst
 }
 
 /// The place of a route in the tables; the kernel tries routes in the same place in order.
 pub(super) fn place(route: &Route) -> (bool, u32, IpNet, u8, Option<u32>) {
-    match route {
-        Route::V4(of) => (false, of.table, of.dst.into(), of.tos, of.priority),
-        Route::V6(of) => (true, of.table, of.dst.into(), of.tos, of.priority),
-    }
-}
-
-fn destination(route: &Route) -> IpNet {
-    match route {
-        Route::V4(route) => route.dst.into(),
-        Route::V6(route) => route.dst.into(),
-    }
-}
-
-fn facts(route: &Route) -> Facts {
-    fn of<A: Copy + Into<IpAddr>, N>(route: &RouteOf<A, N>, is_v6: bool) -> Facts {
-        let hop = |hop: &Hop<A>| (hop.gateway.map(Into::into), hop.dev.clone(), hop.onlink);
-        Facts {
-            is_v6,
-            scope: route.scope,
-            source: route.prefsrc.map(Into::into),
-            hops: route.hops.iter().map(hop).collect(),
-        }
-    }
-    match route {
-        Route::V4(route) => of(route, false),
-        Route::V6(route) => of(route, true),
-    }
+    let (table, dst) = (route.table, route.dst);
+    (route.is_ipv6(), table, dst, route.tos, route.priority)
 }

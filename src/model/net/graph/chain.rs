@@ -48,20 +48,9 @@ fn is_empty(sysctls: &Sysctls) -> bool {
 }
 
 impl ChainLink {
-    /// The link among the host's present ones: a device by its hardware, another one by its name.
-    fn find<'a>(&self, host: &'a NetState) -> Option<&'a Link> {
-        let known = self.hardware.as_ref().filter(|device| device.is_known());
-        let is_it = |now: &&Link| match (known, &now.hardware) {
-            (Some(then), Some(now)) => then.is_same(now),
-            (Some(_), None) => false,
-            (None, _) => now.name == self.name,
-        };
-        host.links.iter().find(is_it)
-    }
-
     /// Why the link, if it is there, does not carry packets.
     pub(crate) fn fault(&self, host: &NetState) -> Option<LossCause> {
-        let now = self.find(host)?;
+        let now = host.present(&self.name, self.hardware.as_ref())?;
         let vlans = now.vlans.as_deref().unwrap_or_default();
         if !now.flags.up {
             Some(LossCause::HostLinkDown)
@@ -97,7 +86,8 @@ impl ChainLink {
     /// The host's end of a pair as it is to be, where it is there and does not carry packets, with the routes to it.
     pub(crate) fn mended(&self, host: &NetState) -> Option<(Link, &[Route])> {
         self.fault(host)?;
-        let now = self.find(host).filter(|now| now.is_pair())?;
+        let now = host.present(&self.name, self.hardware.as_ref());
+        let now = now.filter(|now| now.is_pair())?;
         let mut wanted = now.clone();
         wanted.flags.up = true;
         wanted.master.clone_from(&self.master);

@@ -137,12 +137,8 @@ pub(crate) fn lost_uplink<'a>(
     uplinks.find(|(switch, port)| {
         let recorded = stack.iter().find(|link| link.name == **port);
         let hardware = recorded.and_then(|link| link.hardware.as_ref());
-        let is_it = |now: &&Link| match (hardware.filter(|one| one.is_known()), &now.hardware) {
-            (Some(then), Some(now)) => then.is_same(now),
-            _ => now.name == **port,
-        };
-        let mut now = host.links.iter().filter(is_it);
-        !now.any(|now| now.flags.up && now.master.as_ref() == Some(*switch))
+        let now = host.present(port, hardware);
+        !now.is_some_and(|now| now.flags.up && now.master.as_ref() == Some(*switch))
     })
 }
 

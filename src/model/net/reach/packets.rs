@@ -41,12 +41,7 @@ pub(crate) fn packets(state: &NetState) -> Vec<Packet> {
 
 /// How packets of a family are sent; their destination is not set.
 fn senders(state: &NetState, is_ipv4: bool) -> Vec<Packet> {
-    let plain = Packet {
-        to: [0, 0, 0, 0].into(),
-        from: None,
-        mark: None,
-        bound: None,
-    };
+    let plain = plain([0, 0, 0, 0].into());
     let rules = || state.rules.iter().filter(|rule| rule.ipv6 != is_ipv4);
     let by_source = rules().any(|rule| rule.from.is_some() || rule.invert);
     let sources = usable(state, is_ipv4).take(if by_source { MOST_OF_A_KIND } else { 0 });
@@ -117,12 +112,16 @@ fn targets(
 /// To the addresses of the namespace itself.
 fn own(state: &NetState, is_ipv4: bool) -> impl Iterator<Item = Packet> {
     let own = usable(state, is_ipv4).take(MOST_OF_A_KIND);
-    own.map(|one| Packet {
-        to: one.local,
+    own.map(|one| plain(one.local))
+}
+
+fn plain(to: IpAddr) -> Packet {
+    Packet {
+        to,
         from: None,
         mark: None,
         bound: None,
-    })
+    }
 }
 
 /// The addresses of a family that packets can have as their source, on links that are up.

@@ -1,18 +1,22 @@
-//! Routes. Each has one family: an IPv4 route cannot hold an IPv6 hop.
+//! Routes. Each has one family, that of its destination.
 
-mod family;
+mod file;
 mod metric;
 pub(crate) mod own;
 mod text;
 
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv6Addr};
 
-use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use crate::model::IfName;
+use crate::model::fidelity::attribute::Treatment::{NotRead, Restored, SentBack, State, Used};
+use crate::model::fidelity::attribute::TwinComparison::Reported;
+use crate::model::fidelity::attribute::row;
+use crate::model::fidelity::form::{IP, NET, U8, U32, ValueForm, attributes};
 use crate::model::net::raw::RawAttribute;
 
 pub use metric::{METRIC, Metric};
@@ -50,64 +54,117 @@ pub enum Position {
 /// Destination, source, table, type of service and metric, by which the kernel finds a route.
 pub(crate) type RouteKey = (IpNet, Option<IpNet>, u32, u8, Option<u32>);
 
-/// One route of either family.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(tag = "family", try_from = "RouteOf<IpAddr, IpNet>")]
-pub enum Route {
-    /// IPv4.
-    #[serde(rename = "inet")]
-    V4(RouteOf<Ipv4Addr, Ipv4Net>),
-    /// IPv6.
-    #[serde(rename = "inet6")]
-    V6(RouteOf<Ipv6Addr, Ipv6Net>),
+/// `struct rtvia` (`linux/rtnetlink.h`) with an IPv6 address.
+const VIA: ValueForm<Ipv6Addr> = ValueForm {
+    read: |value| {
+        let (family, ip) = value.split_first_chunk()?;
+        let ip = <[u8; 16]>::try_from(ip).ok()?;
+        (u16::from_ne_bytes(*family) == INET6).then(|| ip.into())
+    },
+    write: |ip| Some([&INET6.to_ne_bytes()[..], &ip.octets()].concat()),
+};
+/// `AF_INET6` (`linux/socket.h`).
+const INET6: u16 = 10;
+
+attributes! {
+    /// One route. Its family is that of `dst`; all its addresses except `via` belong to it.
+    #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(remote = "Self")]
+    pub struct Route {
+        /// Destination; `0.0.0.0/0` or `::/0` is the default route.
+        pub dst: IpNet = NET, row(1, "RTA_DST", Restored, "routes");
+        /// Source prefix (IPv6 subtrees).
+        pub src?: IpNet = NET, row(2, "RTA_SRC", Restored, "routes");
+        /// Routing table.
+        pub table: u32;
+        /// Its origin (`RTPROT_*`).
+        pub protocol: u8;
+        /// Scope (`RT_SCOPE_*`).
+        pub scope: u8;
+        /// Type (`RTN_*`): 1 unicast, 6 blackhole, …
+        #[serde(rename = "type")]
+        pub kind: u8;
+        /// Type of service.
+        #[serde(default)]
+        pub tos: u8;
+        /// Metric of the route itself.
+        pub priority?: u32 = U32, row(6, "RTA_PRIORITY", Restored, "routes");
+        /// Preferred source address.
+        pub prefsrc?: IpAddr = IP, row(7, "RTA_PREFSRC", Restored, "routes");
+        /// The next hops; none for blackhole and similar types, several for multipath.
+        pub hops: Vec<Hop>;
+        /// `RTA_METRICS`: mtu, advmss, …, by `RTAX_*` number.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        pub metrics: BTreeMap<Metric, u32>;
+        /// IPv6 router preference (RFC 4191) when it is not medium.
+        pub preference?: u8 = U8, row(20, "RTA_PREF", Restored, "routes");
+        /// The congestion control of TCP (`RTAX_CC_ALGO`).
+        pub congctl?: String;
+        /// Attributes of the route, or of its one hop, that netfix does not interpret: realms, encapsulation.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub extra: Vec<RawAttribute>;
+        /// The id of its nexthop object, from which it has the hops.
+        pub nexthop?: u32;
+        /// The time after which the kernel deletes it (IPv6).
+        pub expires?: Remaining;
+    }
+
+    /// `RTA_*`.
+    pub const ROUTE = "Routes", "`RTA_*` of `RTM_NEWROUTE`. Routes that come with an address or a link are not stored", Reported;
+    others:
+        row(3, "RTA_IIF", State, ""),
+        // Of its one hop.
+        row(4, "RTA_OIF", Restored, "routes"),
+        row(5, "RTA_GATEWAY", Restored, "routes"),
+        row(8, "RTA_METRICS", Restored, "routes"),
+        row(9, "RTA_MULTIPATH", Restored, "routes, fidelity/half_lost"),
+        row(11, "RTA_FLOW", SentBack, "fidelity/routes"),
+        // `expires`, which is sent as `RTA_EXPIRES`.
+        row(12, "RTA_CACHEINFO", Restored, "fidelity/routes"),
+        // `table`, of which the header has 8 bits.
+        row(15, "RTA_TABLE", Restored, "routes"),
+        row(16, "RTA_MARK", State, ""),
+        row(17, "RTA_MFC_STATS", State, ""),
+        // Of its one hop.
+        row(18, "RTA_VIA", Restored, "fidelity/routes").since("5.2"),
+        row(19, "RTA_NEWDST", State, ""),
+        row(21, "RTA_ENCAP_TYPE", SentBack, "fidelity/routes"),
+        row(22, "RTA_ENCAP", SentBack, "fidelity/routes"),
+        row(23, "RTA_EXPIRES", Used, ""),
+        row(25, "RTA_UID", State, ""),
+        row(26, "RTA_TTL_PROPAGATE", NotRead("only routes of MPLS have it, which is no family of pods"), ""),
+        // `nexthop`, in the place of hops.
+        row(30, "RTA_NH_ID", Restored, "fidelity/nexthops").since("5.3"),
+        row(31, "RTA_FLOWLABEL", State, "").since("6.14"),
 }
 
-/// A route of the family whose address type is `A` and prefix type is `N`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct RouteOf<A, N> {
-    /// Destination; `0.0.0.0/0` or `::/0` is the default route.
-    pub dst: N,
-    /// Source prefix (IPv6 subtrees).
-    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
-    pub src: Option<N>,
-    /// Routing table.
-    pub table: u32,
-    /// Its origin (`RTPROT_*`).
-    pub protocol: u8,
-    /// Scope (`RT_SCOPE_*`).
-    pub scope: u8,
-    /// Type (`RTN_*`): 1 unicast, 6 blackhole, …
-    #[serde(rename = "type")]
-    pub kind: u8,
-    /// Type of service.
-    #[serde(default)]
-    pub tos: u8,
-    /// Metric of the route itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub priority: Option<u32>,
-    /// Preferred source address.
-    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
-    pub prefsrc: Option<A>,
-    /// The next hops; none for blackhole and similar types, several for multipath.
-    pub hops: Vec<Hop<A>>,
-    /// `RTA_METRICS`: mtu, advmss, …, by `RTAX_*` number.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub metrics: BTreeMap<Metric, u32>,
-    /// IPv6 router preference (RFC 4191) when it is not medium.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub preference: Option<u8>,
-    /// The congestion control of TCP (`RTAX_CC_ALGO`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub congctl: Option<String>,
-    /// Attributes of the route, or of its one hop, that netfix does not interpret: realms, encapsulation.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub extra: Vec<RawAttribute>,
-    /// The id of its nexthop object, from which it has the hops.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub nexthop: Option<u32>,
-    /// The time after which the kernel deletes it (IPv6).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expires: Option<Remaining>,
+attributes! {
+    /// One next hop.
+    #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    pub struct Hop {
+        /// Gateway; `None` when the destination is on-link.
+        pub gateway?: IpAddr = IP, row(5, "RTA_GATEWAY", Restored, "routes");
+        /// Outgoing interface.
+        pub dev?: IfName;
+        /// The gateway is on-link even without a route to it.
+        #[serde(default)]
+        pub onlink: bool;
+        /// Weight among several hops, minus one (`rtnh_hops`).
+        #[serde(default)]
+        pub weight: u8;
+        /// The gateway of an IPv4 route that has an IPv6 address.
+        pub via?: Ipv6Addr = VIA, row(18, "RTA_VIA", Restored, "fidelity/routes").since("5.2");
+        /// Attributes of a hop among several that netfix does not interpret.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub extra: Vec<RawAttribute>;
+    }
+
+    /// `RTA_*` in the hops of `RTA_MULTIPATH`.
+    pub const HOP = "Hops of multipath routes", "`RTA_*` behind `struct rtnexthop` in `RTA_MULTIPATH`", Reported;
+    others:
+        row(11, "RTA_FLOW", SentBack, "fidelity/routes"),
+        row(21, "RTA_ENCAP_TYPE", SentBack, "fidelity/routes"),
+        row(22, "RTA_ENCAP", SentBack, "fidelity/routes"),
 }
 
 /// A remaining time in seconds. Two are always equal: it passes.
@@ -133,74 +190,49 @@ impl Hash for Remaining {
     fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
-fn none<T>() -> Option<T> {
-    None
-}
-
-/// One next hop.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Hop<A> {
-    /// Gateway; `None` when the destination is on-link.
-    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
-    pub gateway: Option<A>,
-    /// Outgoing interface.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dev: Option<IfName>,
-    /// The gateway is on-link even without a route to it.
-    #[serde(default)]
-    pub onlink: bool,
-    /// Weight among several hops, minus one (`rtnh_hops`).
-    #[serde(default)]
-    pub weight: u8,
-    /// The gateway of an IPv4 route that has an IPv6 address (`RTA_VIA`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub via: Option<Ipv6Addr>,
-    /// Attributes of a hop among several that netfix does not interpret.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub extra: Vec<RawAttribute>,
-}
-
 impl Route {
     /// The rank of routes that need all others, and of what comes before them.
     pub(crate) const LAST: (bool, u8) = (true, u8::MAX);
 
-    /// Its destination.
-    pub(crate) fn destination(&self) -> IpNet {
-        self.place().0
+    /// `ip route add DST dev DEV`, with the scope of a route to a gateway.
+    pub(crate) fn plain(dst: impl Into<IpNet>, dev: &IfName) -> Self {
+        Self {
+            hops: vec![Hop::direct(dev.clone())],
+            ..Self::bare(dst)
+        }
     }
 
-    /// Its metric.
-    pub(crate) fn metric(&self) -> Option<u32> {
-        self.place().4
+    /// `ip route add DST` without a hop, with the scope of a route to a gateway.
+    pub(crate) fn bare(dst: impl Into<IpNet>) -> Self {
+        Self {
+            dst: dst.into(),
+            table: TABLE_MAIN,
+            protocol: PROTOCOL_BOOT,
+            scope: SCOPE_UNIVERSE,
+            kind: KIND_UNICAST,
+            ..Self::default()
+        }
+    }
+
+    /// Whether it is of IPv6.
+    #[must_use]
+    pub fn is_ipv6(&self) -> bool {
+        matches!(self.dst, IpNet::V6(_))
+    }
+
+    /// Its destination.
+    pub(crate) fn destination(&self) -> IpNet {
+        self.dst
     }
 
     /// Type, table and origin.
     pub(crate) fn nature(&self) -> (u8, u32, u8) {
-        match self {
-            Self::V4(route) => (route.kind, route.table, route.protocol),
-            Self::V6(route) => (route.kind, route.table, route.protocol),
-        }
+        (self.kind, self.table, self.protocol)
     }
 
     /// Whether it refuses packets (`blackhole`, `unreachable`, `prohibit`) or sends them to the next rule (`throw`): it needs no link.
     pub(crate) fn sends_nowhere(&self) -> bool {
-        (KIND_BLACKHOLE..=KIND_THROW).contains(&self.nature().0)
-    }
-
-    /// The time after which the kernel deletes it.
-    pub(crate) fn expires(&self) -> Option<Remaining> {
-        match self {
-            Self::V4(route) => route.expires,
-            Self::V6(route) => route.expires,
-        }
-    }
-
-    /// The time after which the kernel deletes it, to change it.
-    pub(crate) fn expires_mut(&mut self) -> &mut Option<Remaining> {
-        match self {
-            Self::V4(route) => &mut route.expires,
-            Self::V6(route) => &mut route.expires,
-        }
+        (KIND_BLACKHOLE..=KIND_THROW).contains(&self.kind)
     }
 
     /// Whether `self` is `whole` with other attributes, or without some of its hops: in the same place, and over no other hop.
@@ -213,22 +245,15 @@ impl Route {
 
     /// The gateway and the interface of each hop.
     pub(crate) fn hops(&self) -> Vec<(Option<IpAddr>, Option<&IfName>)> {
-        match self {
-            Self::V4(route) => route.hops(),
-            Self::V6(route) => route.hops(),
-        }
+        let hops = self.hops.iter();
+        hops.map(|hop| (hop.gateway(), hop.dev.as_ref())).collect()
     }
 
     /// The interfaces that it goes out of.
     #[must_use]
     pub fn devs(&self) -> Vec<&IfName> {
-        self.hops().into_iter().filter_map(|(_, dev)| dev).collect()
-    }
-
-    /// The id of its nexthop object.
-    pub(crate) fn nexthop(&self) -> Option<u32> {
-        let (Self::V4(RouteOf { nexthop, .. }) | Self::V6(RouteOf { nexthop, .. })) = self;
-        *nexthop
+        let hops = self.hops.iter();
+        hops.filter_map(|hop| hop.dev.as_ref()).collect()
     }
 
     /// Its gateways with the interface that each is reached through.
@@ -237,31 +262,19 @@ impl Route {
         hops.filter_map(|(gateway, dev)| gateway.zip(dev)).collect()
     }
 
-    /// The source address that it gives to packets, where it has one.
-    pub(crate) fn source(&self) -> Option<IpAddr> {
-        match self {
-            Self::V4(route) => route.prefsrc.map(Into::into),
-            Self::V6(route) => route.prefsrc.map(Into::into),
-        }
-    }
-
     /// Whether it is a default route of the main table.
     pub(crate) fn is_default(&self) -> bool {
-        match self {
-            Self::V4(route) => route.is_default(),
-            Self::V6(route) => route.is_default(),
-        }
+        self.table == TABLE_MAIN && self.kind == KIND_UNICAST && self.dst.prefix_len() == 0
     }
 
     /// The order in which routes must be added: a gateway is accepted only when a route to it exists, so
     /// direct and narrow-scoped routes go first, and those to nexthop objects last.
     pub(crate) fn rank(&self) -> (bool, u8) {
-        let (Self::V4(RouteOf { scope, .. }) | Self::V6(RouteOf { scope, .. })) = self;
-        if self.nexthop().is_some() {
+        if self.nexthop.is_some() {
             return Self::LAST;
         }
-        let has_gateway = self.hops().iter().any(|(gateway, _)| gateway.is_some());
-        (has_gateway, u8::MAX - scope)
+        let has_gateway = self.hops.iter().any(|hop| hop.gateway().is_some());
+        (has_gateway, u8::MAX - self.scope)
     }
 
     /// Whether both compete for the same place in the same table, so that only appending lets both live.
@@ -272,103 +285,30 @@ impl Route {
 
     /// What may be only once in a namespace.
     pub(crate) fn place(&self) -> RouteKey {
-        match self {
-            Self::V4(route) => route.place(),
-            Self::V6(route) => route.place(),
-        }
+        (self.dst, self.src, self.table, self.tos, self.priority)
     }
 
     /// The route with every interface name passed through `rename`.
     #[must_use]
     pub fn renamed(mut self, rename: impl Fn(&IfName) -> IfName) -> Self {
-        match &mut self {
-            Self::V4(route) => route.hops.iter_mut().for_each(|hop| hop.rename(&rename)),
-            Self::V6(route) => route.hops.iter_mut().for_each(|hop| hop.rename(&rename)),
+        for hop in &mut self.hops {
+            hop.dev = hop.dev.as_ref().map(&rename);
         }
         self
     }
 }
 
-impl<A, N> RouteOf<A, N> {
-    /// `ip route add DST dev DEV`, with the scope of a route to a gateway.
-    pub(crate) fn plain(dst: N, dev: &IfName) -> Self {
-        Self {
-            hops: vec![Hop::direct(dev.clone())],
-            ..Self::bare(dst)
-        }
-    }
-
-    /// `ip route add DST` without a hop, with the scope of a route to a gateway.
-    pub(crate) fn bare(dst: N) -> Self {
-        Self {
-            dst,
-            src: None,
-            table: TABLE_MAIN,
-            protocol: PROTOCOL_BOOT,
-            scope: SCOPE_UNIVERSE,
-            kind: KIND_UNICAST,
-            tos: 0,
-            priority: None,
-            prefsrc: None,
-            hops: Vec::new(),
-            metrics: BTreeMap::new(),
-            preference: None,
-            congctl: None,
-            extra: Vec::new(),
-            nexthop: None,
-            expires: None,
-        }
-    }
-}
-
-impl<A, N: Copy + Into<IpNet>> RouteOf<A, N> {
-    /// Whether it is a default route of the main table.
-    pub(crate) fn is_default(&self) -> bool {
-        self.table == TABLE_MAIN && self.kind == KIND_UNICAST && self.dst.into().prefix_len() == 0
-    }
-}
-
-impl<A: Copy + Into<IpAddr>, N: Copy + Into<IpNet>> RouteOf<A, N> {
-    fn hops(&self) -> Vec<(Option<IpAddr>, Option<&IfName>)> {
-        let hops = self.hops.iter();
-        hops.map(|hop| (hop.gateway(), hop.dev.as_ref())).collect()
-    }
-
-    fn place(&self) -> RouteKey {
-        let (dst, src) = (self.dst.into(), self.src.map(Into::into));
-        (dst, src, self.table, self.tos, self.priority)
-    }
-}
-
-impl<A: Copy + Into<IpAddr>> Hop<A> {
-    /// The gateway, of whichever family.
-    pub fn gateway(&self) -> Option<IpAddr> {
-        self.gateway.map(Into::into).or(self.via.map(IpAddr::V6))
-    }
-}
-
-impl<A> Hop<A> {
+impl Hop {
     /// The hop over an interface alone.
     pub(crate) fn direct(dev: IfName) -> Self {
         Self {
             dev: Some(dev),
-            ..Self::bare(false)
+            ..Self::default()
         }
     }
 
-    /// A hop without a way yet.
-    pub(crate) fn bare(onlink: bool) -> Self {
-        Self {
-            gateway: None,
-            dev: None,
-            onlink,
-            weight: 0,
-            via: None,
-            extra: Vec::new(),
-        }
-    }
-
-    fn rename(&mut self, rename: impl Fn(&IfName) -> IfName) {
-        self.dev = self.dev.as_ref().map(rename);
+    /// The gateway, of whichever family.
+    pub fn gateway(&self) -> Option<IpAddr> {
+        self.gateway.or(self.via.map(IpAddr::V6))
     }
 }

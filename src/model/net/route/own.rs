@@ -5,9 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
-use crate::model::net::route::{
-    KIND_UNICAST, PROTOCOL_KERNEL, RouteKey, RouteOf, SCOPE_LINK, TABLE_MAIN,
-};
+use crate::model::net::route::{KIND_UNICAST, PROTOCOL_KERNEL, RouteKey, SCOPE_LINK, TABLE_MAIN};
 use crate::model::{Address, IfName, Link, LinkKind, NetState, Route};
 
 /// `RT_TABLE_LOCAL`.
@@ -86,11 +84,11 @@ impl<'a> OwnRoutes<'a> {
         }
         for dev in devices.keys() {
             for kind in [KIND_MULTICAST, KIND_UNICAST] {
-                routes.extend(groups(dev).map(|route| of_kind(route, kind)));
+                routes.extend(groups(dev).map(|route| Route { kind, ..route }));
             }
             // Without a MAC to derive an address from, the kernel adds the route alone.
             if !link_local.contains(*dev) {
-                routes.extend(ipv6(LINK_LOCAL, 64, dev, METRIC).map(Route::V6));
+                routes.extend(ipv6(LINK_LOCAL, 64, dev, METRIC));
             }
         }
         Self { routes, devices }
@@ -117,8 +115,8 @@ impl<'a> OwnRoutes<'a> {
         }
         let is_of_socket = kind == KIND_ANYCAST && route.destination().addr().is_ipv6();
         // The route of IPv6 that says that there is no route, and one of a link that has just gone.
-        let is_last = route.metric() == Some(u32::MAX);
-        let is_gone = kind == KIND_UNICAST && devs.is_empty() && route.nexthop().is_none();
+        let is_last = route.priority == Some(u32::MAX);
+        let is_gone = kind == KIND_UNICAST && devs.is_empty() && route.nexthop.is_none();
         if is_of_socket || is_last || is_gone {
             return true;
         }
@@ -130,13 +128,8 @@ impl<'a> OwnRoutes<'a> {
 
 /// Whether its order among those in its place counts: the sender of a packet to a link-local address names the link.
 fn has_order(route: &Route) -> bool {
-    match route {
-        Route::V4(_) => true,
-        Route::V6(of) => {
-            let is_unicast = of.kind == KIND_UNICAST && !is_link_local(of.dst.addr().into());
-            is_unicast || of.kind == KIND_MULTICAST
-        }
-    }
+    let is_unicast = route.kind == KIND_UNICAST && !is_link_local(route.dst.addr());
+    !route.is_ipv6() || is_unicast || route.kind == KIND_MULTICAST
 }
 
 /// The connected route that the kernel makes for the peer of an IPv6 address, whatever its flags.
@@ -145,18 +138,17 @@ fn to_peer(address: &Address) -> Option<Route> {
         return None;
     };
     let metric = address.metric.unwrap_or(METRIC);
-    let route = ipv6(peer, 128, &address.dev, metric);
-    route.map(Route::V6)
+    ipv6(peer, 128, &address.dev, metric)
 }
 
 /// The route for the multicast packets of IPv6 on a link.
 pub(crate) fn groups(dev: &IfName) -> Option<Route> {
     let route = ipv6(GROUPS, 8, dev, METRIC)?;
-    Some(Route::V6(RouteOf {
+    Some(Route {
         table: TABLE_LOCAL,
         kind: KIND_MULTICAST,
         ..route
-    }))
+    })
 }
 
 /// Whether it lets packets for an address in.
@@ -164,19 +156,12 @@ pub(crate) fn is_to_address(route: &Route) -> bool {
     route.nature() == (KIND_LOCAL, TABLE_LOCAL, PROTOCOL_KERNEL)
 }
 
-fn of_kind(route: Route, kind: u8) -> Route {
-    match route {
-        Route::V4(route) => Route::V4(RouteOf { kind, ..route }),
-        Route::V6(route) => Route::V6(RouteOf { kind, ..route }),
-    }
-}
-
-fn ipv6(dst: Ipv6Addr, len: u8, dev: &IfName, metric: u32) -> Option<RouteOf<Ipv6Addr, Ipv6Net>> {
+fn ipv6(dst: Ipv6Addr, len: u8, dev: &IfName, metric: u32) -> Option<Route> {
     let dst = Ipv6Net::new(dst, len).ok()?;
-    Some(RouteOf {
+    Some(Route {
         protocol: PROTOCOL_KERNEL,
         priority: Some(metric),
-        ..RouteOf::plain(dst, dev)
+        ..Route::plain(dst, dev)
     })
 }
 
@@ -185,12 +170,12 @@ fn in_local_table(address: &Address, is_loopback: bool) -> Vec<Route> {
     let dev = &address.dev;
     match (address.local, address.subnet()) {
         (IpAddr::V6(local), _) => {
-            let route = ipv6(local, 128, dev, 0).map(|route| RouteOf {
+            let route = ipv6(local, 128, dev, 0).map(|route| Route {
                 table: TABLE_LOCAL,
                 kind: KIND_LOCAL,
                 ..route
             });
-            route.map(Route::V6).into_iter().collect()
+            route.into_iter().collect()
         }
         (IpAddr::V4(local), Some(IpNet::V4(subnet))) => {
             let one = |ip: Ipv4Addr, kind, scope| in_local_table4(ip.into(), dev, kind, scope);
@@ -211,43 +196,32 @@ fn in_local_table(address: &Address, is_loopback: bool) -> Vec<Route> {
 }
 
 fn in_local_table4(dst: Ipv4Net, dev: &IfName, kind: u8, scope: u8) -> Route {
-    Route::V4(RouteOf {
+    Route {
         table: TABLE_LOCAL,
         protocol: PROTOCOL_KERNEL,
         kind,
         scope,
-        ..RouteOf::plain(dst, dev)
-    })
+        ..Route::plain(dst, dev)
+    }
 }
 
 /// The route without what the kernel decides at the time: a lifetime of IPv6, and in the table `local` the source, which is the
 /// primary address of the subnet.
 pub(crate) fn plain(route: Route) -> Route {
-    match route {
-        Route::V4(route) => Route::V4(RouteOf {
-            prefsrc: route.prefsrc.filter(|_| route.table != TABLE_LOCAL),
-            ..route
-        }),
-        Route::V6(route) => Route::V6(RouteOf {
-            expires: None,
-            ..route
-        }),
+    let has_source = route.is_ipv6() || route.table != TABLE_LOCAL;
+    Route {
+        prefsrc: route.prefsrc.filter(|_| has_source),
+        expires: route.expires.filter(|_| !route.is_ipv6()),
+        ..route
     }
 }
 
 /// The route, if it is of a VRF, in the table in which it would be without it.
 fn in_usual_table(route: &Route, is_on_vrf: bool) -> Route {
     let mut route = route.clone();
-    let (kind, ..) = route.nature();
-    let is_direct = kind == KIND_UNICAST && route.destination().addr().is_multicast();
-    let usual = if kind == KIND_UNICAST && !is_direct {
-        TABLE_MAIN
-    } else {
-        TABLE_LOCAL
-    };
-    let (Route::V4(RouteOf { table, .. }) | Route::V6(RouteOf { table, .. })) = &mut route;
-    if is_on_vrf && ![TABLE_MAIN, TABLE_LOCAL].contains(table) {
-        *table = usual;
+    if is_on_vrf && ![TABLE_MAIN, TABLE_LOCAL].contains(&route.table) {
+        let is_usual = route.kind == KIND_UNICAST && !route.dst.addr().is_multicast();
+        route.table = if is_usual { TABLE_MAIN } else { TABLE_LOCAL };
     }
     route
 }

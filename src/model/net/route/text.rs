@@ -1,8 +1,8 @@
 //! Routes in the words of ip(8).
 
-use std::fmt::{self, Display};
+use std::fmt;
 
-use crate::model::net::route::{Hop, Route, RouteOf, TABLE_MAIN};
+use crate::model::net::route::{Hop, Route, TABLE_MAIN};
 
 const KIND_NAMES: [(u8, &str); 8] = [
     (2, "local"),
@@ -15,21 +15,12 @@ const KIND_NAMES: [(u8, &str); 8] = [
     (9, "throw"),
 ];
 
-impl Display for Route {
+impl fmt::Display for Route {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::V4(route) => route.describe(f, route.dst.prefix_len() == 0),
-            Self::V6(route) => route.describe(f, route.dst.prefix_len() == 0),
-        }
-    }
-}
-
-impl<A: Display, N: Display> RouteOf<A, N> {
-    fn describe(&self, f: &mut fmt::Formatter<'_>, is_default: bool) -> fmt::Result {
         if let Some((_, name)) = KIND_NAMES.iter().find(|(kind, _)| *kind == self.kind) {
             write!(f, "{name} ")?;
         }
-        if is_default {
+        if self.dst.prefix_len() == 0 {
             write!(f, "default")?;
         } else {
             write!(f, "{}", self.dst)?;
@@ -55,7 +46,7 @@ impl<A: Display, N: Display> RouteOf<A, N> {
     }
 }
 
-impl<A: Display> Hop<A> {
+impl Hop {
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(gateway) = &self.gateway {
             write!(f, " via {gateway}")?;
