@@ -350,14 +350,14 @@ fn sum_up(mut surveyed: Surveyed, mut done: Done, runtimes: &RuntimeConfig) -> R
         let cut_off = one
             .view()
             .and_then(|view| one.matched.cut_off(&view.state, &host_side));
-        let on_host = one.matched.lost_on_host(&surveyed.host.state);
+        let below = one.matched.lost_on_host(&surveyed.host.state);
         let inside = match &one.state {
             PodState::Done(view) if one.done.is_empty() => {
                 one.matched.lost_ways(&view.state, &view.plan)
             }
             _ => None,
         };
-        (on_host.or(inside), cut_off)
+        (below.or(inside), cut_off)
     };
     let left: Vec<_> = done.pods.iter_mut().map(left).collect();
     let mut settings = done.settings;

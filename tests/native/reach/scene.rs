@@ -138,7 +138,7 @@ impl<'n> Scene<'n> {
     fn addresses(&self, place: Place) -> Vec<IpAddr> {
         let text = self.ns(place).ip("-j addr");
         let links: Vec<Value> = serde_json::from_str(&text).expect("JSON of ip");
-        let all = links.iter().flat_map(|link| link["addr_info"].as_array());
+        let all = links.iter().filter_map(|link| link["addr_info"].as_array());
         let all = all.flatten().filter_map(|one| one["local"].as_str());
         all.filter_map(|one| one.parse().ok()).collect()
     }

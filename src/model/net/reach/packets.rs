@@ -91,7 +91,7 @@ fn targets(
         Some((destinations.address(net, table, gateway)?, None))
     });
     let rules = state.rules.iter().filter(|rule| rule.ipv6 != is_ipv4);
-    let ruled = rules.take(MOST_OF_A_KIND).filter_map(|rule| {
+    let of_rules = rules.take(MOST_OF_A_KIND).filter_map(|rule| {
         let (to, length) = rule.to?;
         let net = IpNet::new(to, length).ok()?.trunc();
         Some((destinations.address(net, rule.table, unspecified)?, None))
@@ -103,7 +103,7 @@ fn targets(
             .filter(|net| net.prefix_len() < net.max_prefix_len())?;
         Some((destinations.address(net, TABLE_MAIN, one.local)?, None))
     });
-    let all = behind.chain(ruled).chain(subnets).chain(gateways);
+    let all = behind.chain(of_rules).chain(subnets).chain(gateways);
     let mut all: Vec<_> = all.collect();
     all.retain(|(ip, dev)| !is_link_local(*ip) || dev.is_some());
     all
