@@ -8,7 +8,7 @@ use crate::kernel::{ability, link};
 use crate::model::pod::past::PastFiles;
 use crate::model::problem::{CheckCause, GuardCause};
 use crate::model::{IfName, Link, LossCause, NodeIdentity, NodeState, Parent, Problem};
-use crate::plan::HostLinks;
+use crate::plan::{HostLinks, snapshot_quality};
 use crate::records::matched::Matched;
 use crate::records::stored::{age, shown};
 use crate::records::survey::Surveyed;
@@ -164,6 +164,7 @@ pub(super) fn carrier(surveyed: &mut Surveyed, links: &HostLinks) -> (Vec<Proble
         .chain(devices.filter(|name| !parents.contains(name)))
         .filter_map(|name| Some((name, silent(&name)?)))
         .collect();
+    let below = snapshot_quality::silent_below_host(&baseline.state, &host.state);
     let (mut problems, mut is_coming) = (Vec::new(), false);
     for (name, index) in silent {
         if link::is_coming_up(&mut host.socket, index).unwrap_or_default() {
@@ -174,5 +175,8 @@ pub(super) fn carrier(surveyed: &mut Surveyed, links: &HostLinks) -> (Vec<Proble
             problems.push(CheckCause::NoCarrier.warning(name));
         }
     }
+    // The host itself reaches nobody there.
+    let below = below.filter(|name| !is_coming && !parents.contains(name));
+    problems.extend(below.map(|name| CheckCause::NoCarrierUnderHost.error(name)));
     (problems, is_coming)
 }

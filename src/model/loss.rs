@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize, Serializer};
 
+use super::net::link::sysctl::SysctlKey;
 use super::{Address, IfName, Link, Neighbour, Nexthop, Route, Rule};
 
 /// One thing that was lost: the first of all.
@@ -42,7 +43,7 @@ pub enum LossCause {
     Rule(u32),
     /// The way of packets to this destination: something refuses them, or sends them elsewhere.
     Way(IpNet),
-    /// The permanent entry of this next hop.
+    /// The permanent entry of this next hop, or ARP for it.
     Neighbour(IpAddr),
     /// A link of the host that carried its packets: it was up.
     HostLinkDown,
@@ -52,6 +53,10 @@ pub enum LossCause {
     NotInVlan,
     /// The host's route to the pod.
     HostRoute(IpNet),
+    /// The address of a link of the host that is the pod's gateway.
+    HostAddress(IpAddr),
+    /// A setting of a link of the host with which it forwarded the pod's packets.
+    HostSetting(SysctlKey),
 }
 
 /// A family of IP addresses.
@@ -107,9 +112,12 @@ impl LossCause {
             Self::GatewayRoutes(_) => "gateway-routes",
             Self::Uplink => "uplink-lost",
             Self::Route(_) | Self::Rule(_) | Self::Way(_) | Self::Neighbour(_) => "way-lost",
-            Self::HostLinkDown | Self::NoPort | Self::NotInVlan | Self::HostRoute(_) => {
-                "chain-broken"
-            }
+            Self::HostLinkDown
+            | Self::NoPort
+            | Self::NotInVlan
+            | Self::HostRoute(_)
+            | Self::HostAddress(_)
+            | Self::HostSetting(_) => "chain-broken",
         }
     }
 }

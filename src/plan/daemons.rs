@@ -8,7 +8,8 @@ use super::input::{DaemonState, Observed};
 use super::surplus::beyond;
 use crate::model::problem::PlanCause;
 use crate::model::{
-    Address, IfName, Link, LinkKind, Mac, Neighbour, NetState, Nexthop, Problem, Route, Rule,
+    Address, IfName, Link, LinkKind, Mac, Neighbour, NetState, Nexthop, Parent, Problem, Route,
+    Rule,
 };
 
 /// What of `wanted` is to be restored, and a note about what is left to daemons.
@@ -48,7 +49,8 @@ pub(super) fn without_withdrawn<'a>(good: &'a NetState, now: &NetState) -> Cow<'
 pub(crate) fn has_daemons(state: &NetState) -> bool {
     let of_services = service_links(state);
     let mut addresses = state.addresses.iter();
-    addresses.any(|one| one.is_of_daemon(|dev| of_services.contains(dev)))
+    state.links.iter().any(is_of_virtual_router)
+        || addresses.any(|one| one.is_of_daemon(|dev| of_services.contains(dev)))
         || state.routes.iter().any(Route::is_of_daemon)
         || state.nexthops.iter().any(Nexthop::is_of_daemon)
         || state.rules.iter().any(Rule::is_of_daemon)
@@ -57,10 +59,35 @@ pub(crate) fn has_daemons(state: &NetState) -> bool {
 
 /// The links whose addresses a daemon adds and withdraws: the loopback device, and those with the MAC of a virtual router.
 fn service_links(state: &NetState) -> HashSet<&IfName> {
-    let is_router = |link: &&Link| link.mac.is_some_and(Mac::is_of_virtual_router);
-    let routers = state.links.iter().filter(is_router);
+    let routers = state.links.iter().filter(|link| is_of_virtual_router(link));
     let routers = routers.map(|link| &link.name);
     routers.chain(loopback(state)).collect()
+}
+
+fn is_of_virtual_router(link: &Link) -> bool {
+    link.mac.is_some_and(Mac::is_of_virtual_router)
+}
+
+/// The links with the MAC of a virtual router that keepalived deleted when it ended: what they were on was not lost.
+fn deleted_routers<'w>(
+    wanted: &'w NetState,
+    now: &NetState,
+    name_now: &impl Fn(&IfName) -> IfName,
+) -> HashSet<&'w IfName> {
+    let present = |link: &Link| now.link(&name_now(&link.name));
+    let stands = |gone: &Link| {
+        wanted.links.iter().any(|link| {
+            let is_below = gone.parent == Some(Parent::Own(link.name.clone()));
+            let is_same = present(link).is_some_and(|now| now.index == link.index);
+            is_same && gone.parent.is_some() && (is_below || gone.parent == link.parent)
+        })
+    };
+    let routers = wanted
+        .links
+        .iter()
+        .filter(|link| is_of_virtual_router(link));
+    let deleted = routers.filter(|link| present(link).is_none() && stands(link));
+    deleted.map(|link| &link.name).collect()
 }
 
 /// Those of them that were not lost: on a link that went and came back a daemon may not know that its address is gone.
@@ -84,7 +111,7 @@ fn loopback(state: &NetState) -> Option<&IfName> {
 }
 
 /// The state without service addresses, and some of the other addresses and routes, that the namespace lacks, and without the routes
-/// that need one.
+/// that need one; and without the links of virtual routers that are deleted.
 fn without(
     wanted: &NetState,
     now: &NetState,
@@ -97,14 +124,23 @@ fn without(
     let addresses = now.addresses.iter();
     let present: HashSet<_> = addresses.map(|one| (&one.dev, one.identity())).collect();
     let routes: HashSet<&Route> = now.routes.iter().collect();
-    wanted.without_ways(
+    let deleted = deleted_routers(wanted, now, name_now);
+    let is_on_deleted = |route: &Route| route.devs().iter().any(|dev| deleted.contains(dev));
+    let mut left = wanted.without_ways(
         now,
         |one| {
             let is_there = present.contains(&(&name_now(&one.dev), one.identity()));
-            !is_there && (one.is_service(|dev| of_services.contains(dev)) || is_left(one))
+            let is_service = || one.is_service(|dev| of_services.contains(dev));
+            !is_there && (is_service() || is_left(one) || deleted.contains(&one.dev))
         },
-        |one| is_route_left(one) && !routes.contains(&one.clone().renamed(|dev| name_now(dev))),
-    )
+        |one| {
+            let is_left = is_route_left(one) || is_on_deleted(one);
+            is_left && !routes.contains(&one.clone().renamed(|dev| name_now(dev)))
+        },
+    );
+    left.links.retain(|link| !deleted.contains(&link.name));
+    left.neighbours.retain(|one| !deleted.contains(&one.dev));
+    left
 }
 
 /// The state without what daemons own and the namespace lacks.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::link::{LinkPlanner, diff, ipv6, lower, makers, nic};
 use super::{addresses, daemons, routers, routes, surplus};
 use crate::model::problem::{ConflictCause, PlanCause};
-use crate::model::{Address, Claim, IfName, Link, LinkKind, NetState, Parent, Problem, Route};
+use crate::model::{Address, Claim, IfName, Link, LinkKind, Mac, NetState, Parent, Problem, Route};
 use crate::plan::{
     DaemonState, HostDevice, HostLinks, NetlinkStep, NicRules, Observed, Plan, SriovChange,
     SriovStep, Step,
@@ -129,7 +129,9 @@ impl<'a> PodPlanner<'a> {
         }
         self.settled.insert(wanted.name.clone());
         self.links.cannot_restore(wanted, Some(now));
-        if wanted.index != 0 && wanted.index != now.index {
+        // A daemon that made the link again made its sockets after that.
+        let is_of_daemon = now.mac.is_some_and(Mac::is_of_virtual_router);
+        if wanted.index != 0 && wanted.index != now.index && !is_of_daemon {
             let cause = PlanCause::IfindexDiffers {
                 now: now.index,
                 then: wanted.index,

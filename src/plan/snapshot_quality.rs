@@ -13,7 +13,7 @@ use crate::model::{
 use crate::plan::link::port;
 
 pub use crate::plan::verdict::loss::{
-    chain_loss, host_loss, loss, missing_nic, pod_loss, uplink_loss,
+    chain_loss, host_loss, loss, missing_nic, pod_loss, silent_below_host, uplink_loss,
 };
 pub(crate) use crate::plan::verdict::loss::{remade, renumbered};
 

@@ -31,7 +31,7 @@ use crate::restore::host::links::{HostDone, HostJob};
 use crate::restore::host::scope::ParentChange;
 use crate::restore::host::wait_nic::WaitLimit;
 use crate::restore::permit::Permit;
-use crate::restore::pods::pod::PodJob;
+use crate::restore::pods::pod::{PodJob, PodState};
 use crate::restore::pods::probed::{self, Scene};
 use crate::restore::pods::{batch, round};
 use crate::restore::settle::{AGAIN, settle};
@@ -345,18 +345,25 @@ fn finish(
 }
 
 /// The facts, with the pods that were not worked on.
-fn sum_up(mut surveyed: Surveyed, done: Done, runtimes: &RuntimeConfig) -> Restored {
+fn sum_up(mut surveyed: Surveyed, mut done: Done, runtimes: &RuntimeConfig) -> Restored {
     let is_refused = done.host.is_none() && surveyed.is_refused();
     let (host, of_host) = done.host.unzip();
     let (mut pods, mut of_pods, mut detecting) = (Vec::new(), Vec::new(), Vec::new());
     let host_side = HostSide::new(&surveyed.host.state);
-    let left = |one: &PodJob| {
+    let left = |one: &mut PodJob| {
         let cut_off = one
             .view()
             .and_then(|view| one.matched.cut_off(&view.state, &host_side));
-        (one.matched.lost_on_host(&surveyed.host.state), cut_off)
+        let below = one.matched.lost_on_host(&surveyed.host.state);
+        let inside = match &one.state {
+            PodState::Done(view) if one.done.is_empty() => {
+                one.matched.lost_ways(&view.state, &view.plan)
+            }
+            _ => None,
+        };
+        (below.or(inside), cut_off)
     };
-    let left: Vec<_> = done.pods.iter().map(left).collect();
+    let left: Vec<_> = done.pods.iter_mut().map(left).collect();
     let mut settings = done.settings;
     settings.extend(done.pods.iter().flat_map(|pod| {
         let last = pod.view().map(|view| &view.plan);

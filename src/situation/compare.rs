@@ -7,7 +7,7 @@ use crate::inventory::{cannot_observe, unread};
 use crate::kernel::route::lookup;
 use crate::kernel::{Error, state};
 use crate::matching::at_risk::PodDrivers;
-use crate::model::{NetState, Problem};
+use crate::model::{Loss, NetState, Problem};
 use crate::plan::link::ipv6;
 use crate::plan::{self, HostLinks, HostSide, Plan, PodVerdict, snapshot_quality};
 use crate::records::matched::Matched;
@@ -168,7 +168,9 @@ impl Matched {
             return self.observe_inside(host);
         }
         let links = self.pod.observe_links_inside(host)?;
-        let with_neighbours = !self.recorded_state().neighbours.is_empty();
+        // On a link without ARP an entry that the record has not may be the way to the next hop.
+        let with_neighbours = !self.recorded_state().neighbours.is_empty()
+            || links.links.iter().any(|link| link.flags.noarp);
         state::routing(self.pod.socket()?, links, with_neighbours)
     }
 
@@ -179,6 +181,13 @@ impl Matched {
             state.ways = lookup::ways(self.pod.socket()?, &state.links, packets)?;
         }
         Ok(state)
+    }
+
+    /// What the pod has lost though it has all that is recorded, by this plan: something refuses its packets.
+    pub(crate) fn lost_ways(&mut self, state: &NetState, plan: &Plan) -> Option<Loss> {
+        let is_whole = plan.steps.is_empty() && plan.later.is_empty() && self.withheld.is_empty();
+        let now = is_whole.then(|| self.with_ways(state.clone()))?.ok()?;
+        snapshot_quality::loss(&self.recorded_state(), &now)
     }
 
     /// Compares what can be lost of a pod with a table that is not read whole.

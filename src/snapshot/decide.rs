@@ -256,7 +256,7 @@ impl<'a> Decider<'a> {
             identity: identity.clone(),
             pod: info,
             stack: self.host.graph.under(&state.links),
-            chain: self.host.graph.chain(&state.links, &self.moment.host),
+            chain: self.host.graph.chain(&state, &self.moment.host),
             cut_off,
             state,
         };

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::Once;
 
 pub const CNI_MACVLAN: &str = "/usr/lib/cni/macvlan";
-const NEEDED: [&str; 20] = [
+const NEEDED: [&str; 23] = [
     "ip",
     "tc",
     "bridge",
@@ -28,6 +28,9 @@ const NEEDED: [&str; 20] = [
     "zsh",
     "script",
     "iptables",
+    "ping",
+    "dnsmasq",
+    "keepalived",
 ];
 
 /// Fails a test that cannot run, with the list of missing tools: such a test must never pass.

@@ -75,6 +75,10 @@ fn a_pod_without_a_way_for_its_packets_is_lost_through_snapshots() {
         pod.ip(back);
         node.netfix("check").exits(0);
     }
+    // Nothing is missing, and a restore leaves what others added.
+    pod.ip("rule add prohibit priority 5");
+    let run = node.netfix("restore").exits(1).lacks("already correct");
+    run.names("degraded", pod.name(), &["has no way"]);
 }
 
 /// A link that another program made again with this MAC, with its address and default route.

@@ -71,6 +71,7 @@ mod panics;
 mod partial;
 mod private;
 mod raced;
+mod reach;
 mod recreated;
 mod rehearsal;
 mod renamed;

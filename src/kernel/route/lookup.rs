@@ -107,6 +107,9 @@ pub fn is_refusal(errno: Errno) -> bool {
     matches!(errno, ENETUNREACH | EHOSTUNREACH | EACCES | EINVAL)
 }
 
+/// `IPPROTO_TCP`: rules can be for one protocol.
+const TCP: u8 = 6;
+
 fn question(to: IpAddr, selector: Selector) -> RouteNetlinkMessage {
     let mut message = RouteMessage::default();
     let (family, bits) = match to {
@@ -126,6 +129,8 @@ fn question(to: IpAddr, selector: Selector) -> RouteNetlinkMessage {
         header.source_prefix_length = bits;
         attributes.push(RouteAttribute::Source(source.into()));
     }
+    // Without it IPv4 takes it for UDP.
+    attributes.push(RouteAttribute::IpProto(TCP));
     attributes.extend(selector.bound.map(RouteAttribute::Oif));
     attributes.extend(selector.mark.map(RouteAttribute::Mark));
     RouteNetlinkMessage::GetRoute(message)

@@ -22,6 +22,7 @@ use crate::plan::daemons;
 pub fn loss(good: &NetState, now: &NetState) -> Option<Loss> {
     let kept = daemons::without_withdrawn(good, now);
     let both = Since::new(good, &kept, now);
+    let good = &*kept;
     let mut links = good.links.iter();
     let loss = links
         .find_map(|link| Some(Loss::new(link, both.of_link(link)?)))
@@ -99,6 +100,7 @@ pub fn host_loss(
 ) -> Option<(IfName, LossCause)> {
     let kept = daemons::without_withdrawn(good, now);
     let both = Since::new(good, &kept, now);
+    let good = &*kept;
     let remade = remade(good, now, under.iter().copied());
     let graph = LinkGraph::new(&good.links);
     let mut own = graph.devices();
@@ -120,6 +122,67 @@ pub fn host_loss(
     let lost = lost.next().or_else(|| both.default_route());
     let lost = lost.map(|(link, what)| (link.name.clone(), what));
     lost.or_else(|| both.lost_way(|dev| carrying.contains(dev)))
+        .or_else(|| below_ways(&graph, now, &carrying, |_, now| !now.flags.up))
+}
+
+/// What carried the packets of the host below the links that they still go out of, and has no carrier any more.
+#[must_use]
+pub fn silent_below_host(good: &NetState, now: &NetState) -> Option<IfName> {
+    let is_silent = |then: &Link, now: &Link| then.flags.carrier && !now.flags.carrier;
+    let graph = LinkGraph::new(&good.links);
+    let carrying = graph.all_above(&graph.devices());
+    // A link that is down takes the carrier of those above it: that is the loss.
+    if below_ways(&graph, now, &carrying, |_, now| !now.flags.up).is_some() {
+        return None;
+    }
+    let lost = below_ways(&graph, now, &carrying, is_silent);
+    lost.map(|(name, _)| name)
+}
+
+/// What carried the packets of the host out of links that they still go out of, of these `carrying` ones, and does not any more.
+fn below_ways(
+    good: &LinkGraph<'_>,
+    now: &NetState,
+    carrying: &BTreeSet<IfName>,
+    is_broken: fn(&Link, &Link) -> bool,
+) -> Option<(IfName, LossCause)> {
+    let out = now.ways.iter().filter_map(|way| Some(way.exit.hop()?.0));
+    let out: BTreeSet<&IfName> = out.filter(|dev| carrying.contains(*dev)).collect();
+    let mut out = out.into_iter().filter_map(|dev| good.link(dev));
+    out.find_map(|link| {
+        let broken = now
+            .present(&link.name, link.hardware.as_ref())
+            .filter(|now| is_broken(link, now));
+        let own = broken.map(|now| (now.name.clone(), LossCause::LinkDown));
+        own.or_else(|| fault_below(good, link, (now, is_broken), 0))
+    })
+}
+
+/// Why nothing carries the packets of a link of the host any more, which is there: what is below it, by the good state.
+fn fault_below(
+    good: &LinkGraph<'_>,
+    link: &Link,
+    (now, is_broken): (&NetState, fn(&Link, &Link) -> bool),
+    depth: usize,
+) -> Option<(IfName, LossCause)> {
+    /// More than the kernel nests means a loop.
+    const DEEPEST: usize = 8;
+    let lower = good.carriers(link);
+    let lower = lower.into_iter().filter_map(|name| good.link(name));
+    let faults = lower.map(|then| {
+        let is_port = |lower: &Link| lower.master.as_ref() == Some(&link.name);
+        let what = match now.present(&then.name, then.hardware.as_ref()) {
+            None => LossCause::LinkGone,
+            Some(now) if then.flags.up && is_broken(then, now) => LossCause::LinkDown,
+            Some(now) if is_port(then) && !is_port(now) => LossCause::NoPort,
+            Some(_) if depth < DEEPEST => {
+                return fault_below(good, then, (now, is_broken), depth + 1);
+            }
+            Some(_) => return None,
+        };
+        Some((then.name.clone(), what))
+    });
+    faults.collect::<Option<Vec<_>>>()?.into_iter().next()
 }
 
 /// The recorded devices of the host, with those `under` pods, that are missing, or were made anew since: their drivers were reloaded.
@@ -229,7 +292,7 @@ impl<'a> Since<'a> {
         };
         let kept = |family: IpFamily| had(family) && !has_lost(&family);
         let lost = IpFamily::BOTH.into_iter().find(has_lost)?;
-        if self.keeps_ways_of(&link.name) {
+        if self.has_moved_ways_of(&link.name, lost) {
             return None;
         }
         Some(if IpFamily::BOTH.into_iter().any(kept) {

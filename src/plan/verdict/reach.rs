@@ -11,7 +11,7 @@ use super::loss::Since;
 use crate::model::net::address::{DADFAILED, TENTATIVE};
 use crate::model::net::route::KIND_UNICAST;
 use crate::model::net::way::{Packet, PacketWay, WayExit};
-use crate::model::{Address, IfName, Indexed, LossCause, Neighbour, Parent, Route};
+use crate::model::{Address, IfName, Indexed, IpFamily, LossCause, Parent, Route};
 
 impl Since<'_> {
     /// The way that is lost: the link that it went out of, and what is missing. Of other links than those that are `counted` no way is
@@ -27,16 +27,21 @@ impl Since<'_> {
         })
     }
 
-    /// Whether the kernel shows that packets get to the same segment on each way that went out of this link: a link that carried a
-    /// service address alone has none.
-    pub(super) fn keeps_ways_of(&self, dev: &IfName) -> bool {
+    /// Whether the kernel shows that packets of this family get to the same segment out of other links than this one, on each way that
+    /// went out of it: a link that carried a service address alone has none. Out of the link itself they would have no sender.
+    pub(super) fn has_moved_ways_of(&self, dev: &IfName, family: IpFamily) -> bool {
         let (then, now) = (&self.good.state.ways, &self.now.state.ways);
-        let is_of = |way: &&PacketWay| way.exit.hop().is_some_and(|(of, _)| of == dev);
+        let is_of = |way: &&PacketWay| {
+            let is_of_family = IpFamily::of(way.packet.to.is_ipv4()) == family;
+            is_of_family && way.exit.hop().is_some_and(|(of, _)| of == dev)
+        };
         let mut ways = then.iter().filter(is_of);
-        let is_same =
-            |then: &PacketWay, now: &PacketWay| self.is_same_segment(&then.exit, &now.exit);
+        let has_moved = |then: &PacketWay, now: &PacketWay| {
+            let is_elsewhere = now.exit.hop().is_some_and(|(of, _)| of != dev);
+            is_elsewhere && self.is_same_segment(&then.exit, &now.exit)
+        };
         !(then.is_empty() || now.is_empty())
-            && ways.all(|then| self.now_of(then).is_some_and(|now| is_same(then, now)))
+            && ways.all(|then| self.now_of(then).is_some_and(|now| has_moved(then, now)))
     }
 
     /// The present way of the packet.
@@ -52,8 +57,8 @@ impl Since<'_> {
             (WayExit::Refused { .. }, _) => None,
             (WayExit::Link { dev, via, .. }, same) if then.exit.hop() == same.hop() => {
                 let hop = via.unwrap_or(packet.to);
-                let lost = self.lost_neighbour(dev, hop)?;
-                Some((dev, LossCause::Neighbour(lost.dst)))
+                let is_lost = self.has_lost_neighbour(dev, hop);
+                is_lost.then_some((dev, LossCause::Neighbour(hop)))
             }
             (before, same) if before == same => None,
             _ if !self.has_sender(packet) => None,
@@ -170,13 +175,16 @@ impl Since<'_> {
         })
     }
 
-    /// A permanent entry that the next hop had and has no more, on a link where the kernel resolves none.
-    fn lost_neighbour(&self, dev: &IfName, hop: IpAddr) -> Option<&Neighbour> {
-        let of_hop = |one: &&Neighbour| one.dev == *dev && one.dst == hop && !one.proxy;
-        let then = self.good.state.neighbours.iter().find(of_hop)?;
-        let is_there = self.now.state.neighbours.iter().any(|one| of_hop(&one));
-        let has_arp = self.now.link(dev).is_none_or(|link| !link.flags.noarp);
-        (!is_there && !has_arp && !then.is_of_daemon()).then_some(then)
+    /// Whether the kernel had the MAC of the next hop, by ARP or in a permanent entry, and has no way to it now.
+    fn has_lost_neighbour(&self, dev: &IfName, hop: IpAddr) -> bool {
+        let entry = |state: &'_ Indexed<'_>| {
+            let mut entries = state.state.neighbours.iter();
+            let entry = entries.find(|one| one.dev == *dev && one.dst == hop && !one.proxy)?;
+            Some(entry.is_of_daemon())
+        };
+        let has_arp = |state: &Indexed<'_>| state.link(dev).is_none_or(|link| !link.flags.noarp);
+        let had = has_arp(&self.good) || entry(&self.good) == Some(false);
+        had && !has_arp(&self.now) && entry(&self.now).is_none()
     }
 }
 

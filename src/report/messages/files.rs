@@ -62,10 +62,12 @@ sentences! {
         Route(to) => "has lost its route to {to}",
         Rule(priority) => "has no way out: the rule with priority {priority} is gone",
         Way(to) => "has no way to {to} any more, although the route is there: see `ip rule`",
-        Neighbour(hop) => "has lost the permanent neighbour {hop}, its next hop",
+        Neighbour(hop) => "has no way to learn the MAC of {hop}, its next hop: the permanent neighbour is gone, or ARP is off",
         HostLinkDown => "on the host, which carries its packets, is down",
         NoPort => "on the host, which carries its packets, is no port of its bridge any more",
         HostRoute(to) => "on the host, which carries its packets, has lost the route to {to}",
+        HostAddress(ip) => "on the host, which carries its packets, has lost the address {ip}, its gateway",
+        HostSetting(key) => "on the host does not forward its packets any more: {key} is 0",
         NotInVlan => "on the host, which carries its packets, is not in its VLAN any more",
     }
 }
@@ -223,6 +225,7 @@ sentences! {
         SnapshotStale { age, completed } => "the last snapshot of all pods was completed {age} ago, at {completed}. Run \
             `netfix snapshot`" (age = duration(*age)),
         NoCarrierUnderPods => "has no carrier: the pods on it cannot be reached",
+        NoCarrierUnderHost => "has no carrier: the host reaches nobody through it",
         NoCarrier => "has no carrier",
         NoCheckpoint => "has no checkpoint yet. Run `netfix snapshot`",
         Stale { age } => "last verified {age} ago. Run `netfix snapshot`" (age = duration(*age)),

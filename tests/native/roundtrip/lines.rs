@@ -34,7 +34,7 @@ fn tool_of(line: &str) -> Tool {
 }
 
 /// Runs the lines in their order. Returns how many of them the kernel accepted.
-pub(super) fn run(ns: &Namespace, lines: &[String]) -> usize {
+pub(crate) fn run(ns: &Namespace, lines: &[String]) -> usize {
     let mut refused = 0;
     let is_one_batch = |a: &String, b: &String| {
         let tool = tool_of(a);

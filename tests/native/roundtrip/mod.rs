@@ -10,7 +10,7 @@ mod daemons;
 mod decided;
 mod ending;
 mod forecast;
-mod lines;
+pub(crate) mod lines;
 mod named;
 mod random;
 mod scene;
@@ -27,7 +27,7 @@ use ending::Ending;
 
 use crate::common::tool;
 
-fn number(variable: &str, default: u64) -> u64 {
+pub(crate) fn number(variable: &str, default: u64) -> u64 {
     tool::number(variable).unwrap_or(default)
 }
 
@@ -46,7 +46,7 @@ fn report(title: &str, case: Case, why: &str) {
 }
 
 /// Runs the work for each of these numbers, several at a time.
-fn side_by_side(numbers: Range<u64>, work: impl Fn(u64) + Sync) {
+pub(crate) fn side_by_side(numbers: Range<u64>, work: impl Fn(u64) + Sync) {
     let (next, limit) = (AtomicU64::new(numbers.start), numbers.end);
     std::thread::scope(|scope| {
         for _ in 0..number("NETFIX_THREADS", 4) {

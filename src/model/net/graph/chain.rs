@@ -1,10 +1,15 @@
 //! The host's links that carry the packets of a pod, in the order of a packet that leaves it.
 
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
 use serde::{Deserialize, Serialize};
 
 use super::LinkGraph;
 use crate::model::net::limits;
 use crate::model::net::link::port::PortVlans;
+use crate::model::net::link::settings::Settings;
+use crate::model::net::link::sysctl::Sysctls;
 use crate::model::{Hardware, IfName, Link, LossCause, NetState, Parent, Route};
 
 /// A link of the host that carried a pod's packets: it was up.
@@ -28,6 +33,18 @@ pub struct ChainLink {
     /// For the host's end of a pair that is no port: the host's routes to the pod.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub routes: Vec<Route>,
+    /// Those of its addresses that are gateways of the pod.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gateways: Vec<IpAddr>,
+    /// Where the host forwards the pod's packets: the settings with which it does.
+    #[serde(default, skip_serializing_if = "is_empty")]
+    pub sysctls: Sysctls,
+}
+
+const FORWARDING: &str = "forwarding";
+
+fn is_empty(sysctls: &Sysctls) -> bool {
+    sysctls.ipv4.is_empty() && sysctls.ipv6.is_empty()
 }
 
 impl ChainLink {
@@ -44,7 +61,26 @@ impl ChainLink {
         } else {
             let gone = self.routes.iter().find(|one| !host.routes.contains(one));
             gone.map(|route| LossCause::HostRoute(route.destination()))
+                .or_else(|| self.refusal(now, host))
         }
+    }
+
+    /// What the host needs to forward packets of the pod, and lacks.
+    fn refusal(&self, now: &Link, host: &NetState) -> Option<LossCause> {
+        let mut gateways = self.gateways.iter();
+        let is_there = |ip: &IpAddr| host.addresses_of(&now.name).any(|one| one.local == *ip);
+        let gone = gateways.find(|ip| !is_there(ip));
+        let both = self
+            .sysctls
+            .folders()
+            .into_iter()
+            .zip(now.sysctls.folders());
+        let mut off = both.flat_map(|((_, then), (_, now))| {
+            let then = then.iter().map(|(key, _)| *key);
+            then.filter(|key| now.get(key) == Some(&0))
+        });
+        gone.map(|ip| LossCause::HostAddress(*ip))
+            .or_else(|| off.next().map(LossCause::HostSetting))
     }
 
     /// The host's end of a pair as it is to be, where it is there and does not carry packets, with the routes to it.
@@ -65,9 +101,11 @@ impl ChainLink {
 impl LinkGraph<'_> {
     /// The links of the `host` that are up and each of which alone carries packets of a pod with these links: the other ends of pairs, with
     /// the bridges that these are ports of, and the parents down to the device, or to a bond or bridge with several ports.
-    pub(crate) fn chain(&self, pod: &[Link], host: &NetState) -> Vec<ChainLink> {
+    pub(crate) fn chain(&self, pod: &NetState, host: &NetState) -> Vec<ChainLink> {
         let mut chain: Vec<ChainLink> = Vec::new();
-        let up = pod.iter().filter(|link| link.flags.up);
+        let gateways = pod.routes.iter().flat_map(Route::gateways);
+        let gateways: BTreeSet<IpAddr> = gateways.map(|(ip, _)| ip).collect();
+        let up = pod.links.iter().filter(|link| link.flags.up);
         for end in up.flat_map(|link| [(&link.parent, false), (&link.peer, true)]) {
             let (mut next, mut is_peer) = match end {
                 (Some(Parent::Host(name)), is_peer) => (Some(name), is_peer),
@@ -77,7 +115,9 @@ impl LinkGraph<'_> {
                 if !link.flags.up || chain.iter().any(|one| one.name == link.name) {
                     break;
                 }
-                chain.push(ChainLink::new(link, is_peer.then_some(host)));
+                let mut own = ChainLink::new(link, is_peer.then_some(host));
+                own.note_forwarding(link, host, &gateways);
+                chain.push(own);
                 next = match *self.carriers(link) {
                     _ if std::mem::take(&mut is_peer) => link.master.as_ref(),
                     [lower] => Some(lower),
@@ -106,6 +146,34 @@ impl ChainLink {
             master: master.cloned(),
             vlans: vlans.unwrap_or_default(),
             routes: routes.cloned().collect(),
+            gateways: Vec::new(),
+            sysctls: Sysctls::default(),
         }
+    }
+
+    /// Notes with what the host forwards packets that come from this link, if it does: it has a gateway of the pod, or a route to it.
+    fn note_forwarding(&mut self, link: &Link, host: &NetState, gateways: &BTreeSet<IpAddr>) {
+        let addresses = host.addresses_of(&link.name).map(|one| one.local);
+        self.gateways = addresses.filter(|ip| gateways.contains(ip)).collect();
+        if self.gateways.is_empty() && self.routes.is_empty() {
+            return;
+        }
+        let of = |settings: &Settings, is_ipv4: bool| {
+            let has_gateway = self.gateways.iter().any(|ip| ip.is_ipv4() == is_ipv4);
+            let mut routes = self.routes.iter().map(|route| route.destination().addr());
+            let has_route = routes.any(|ip| ip.is_ipv4() == is_ipv4);
+            let is_needed = |key: &str| match key {
+                FORWARDING => has_gateway || has_route,
+                // For a gateway that is no address of the host.
+                "proxy_arp" | "proxy_ndp" => has_route && !has_gateway,
+                _ => false,
+            };
+            let all = settings.iter();
+            let needed = all.filter(|(key, value)| *value != 0 && is_needed(key.as_str()));
+            needed.copied().collect()
+        };
+        let all = &link.sysctls;
+        let both = (of(&all.ipv4, true), of(&all.ipv6, false));
+        (self.sysctls.ipv4, self.sysctls.ipv6) = both;
     }
 }

@@ -50,7 +50,7 @@ impl<'a> LinkGraph<'a> {
     }
 
     /// Directly below a link: what carries its packets.
-    pub(super) fn carriers(&self, link: &Link) -> Vec<&'a IfName> {
+    pub(crate) fn carriers(&self, link: &Link) -> Vec<&'a IfName> {
         // A port of a switch that is down carries nothing.
         let is_uplink = |name: &IfName| {
             let port = self.link(name);

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
+use ipnet::IpNet;
+
 use super::destinations::Destinations;
 use crate::model::net::address::{DADFAILED, TENTATIVE};
 use crate::model::net::route::{KIND_UNICAST, TABLE_MAIN};
@@ -14,8 +16,8 @@ const MOST: usize = 64;
 /// How many destinations of a family, and how many senders.
 const MOST_OF_A_KIND: usize = 16;
 
-/// The packets whose ways show what a namespace reaches: to each gateway, to an address in the destination of each route and in each
-/// subnet, the widest first, and to its own addresses; from each of its addresses and with each mark that a rule names, and from senders
+/// The packets whose ways show what a namespace reaches: to each gateway, to an address in the destination of each route and rule and in
+/// each subnet, the widest first, and to its own addresses; from each of its addresses and with each mark that a rule names, and from senders
 /// that are bound to a VRF.
 pub(crate) fn packets(state: &NetState) -> Vec<Packet> {
     let destinations = Destinations::of([state].into_iter());
@@ -88,6 +90,12 @@ fn targets(
         let (net, (_, table, _)) = (route.destination(), route.nature());
         Some((destinations.address(net, table, gateway)?, None))
     });
+    let rules = state.rules.iter().filter(|rule| rule.ipv6 != is_ipv4);
+    let of_rules = rules.take(MOST_OF_A_KIND).filter_map(|rule| {
+        let (to, length) = rule.to?;
+        let net = IpNet::new(to, length).ok()?.trunc();
+        Some((destinations.address(net, rule.table, unspecified)?, None))
+    });
     let subnets = usable(state, is_ipv4).take(MOST_OF_A_KIND);
     let subnets = subnets.filter_map(|one| {
         let net = one
@@ -95,7 +103,8 @@ fn targets(
             .filter(|net| net.prefix_len() < net.max_prefix_len())?;
         Some((destinations.address(net, TABLE_MAIN, one.local)?, None))
     });
-    let mut all: Vec<_> = behind.chain(subnets).chain(gateways).collect();
+    let all = behind.chain(of_rules).chain(subnets).chain(gateways);
+    let mut all: Vec<_> = all.collect();
     all.retain(|(ip, dev)| !is_link_local(*ip) || dev.is_some());
     all
 }

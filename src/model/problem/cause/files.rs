@@ -90,6 +90,7 @@ causes! {
         NoCompleteSnapshot => CheckpointMissing,
         SnapshotStale { age: Duration, completed: String } => CheckpointStale,
         NoCarrierUnderPods => NoCarrier,
+        NoCarrierUnderHost => NoCarrier,
         NoCarrier => NoCarrier,
         NoCheckpoint => CheckpointMissing,
         Stale { age: Duration } => CheckpointStale,

@@ -14,7 +14,7 @@ use crate::common::numbers::Numbers;
 use routes::{nexthop, route, rule};
 
 impl Numbers {
-    fn one_in(&mut self, count: u64) -> bool {
+    pub(crate) fn one_in(&mut self, count: u64) -> bool {
         self.below(count) == 0
     }
 
