@@ -185,8 +185,14 @@ impl Matched {
 
     /// What the pod has lost though it has all that is recorded, by this plan: something refuses its packets.
     pub(crate) fn lost_ways(&mut self, state: &NetState, plan: &Plan) -> Option<Loss> {
-        let is_whole = plan.steps.is_empty() && plan.later.is_empty() && self.withheld.is_empty();
-        let now = is_whole.then(|| self.with_ways(state.clone()))?.ok()?;
+        // What is missing and cannot be made has its own problem.
+        let mut unasked = state.clone();
+        unasked.ways.clear();
+        let is_whole = plan.steps.is_empty()
+            && plan.later.is_empty()
+            && self.withheld.is_empty()
+            && snapshot_quality::loss(&self.recorded_state(), &unasked).is_none();
+        let now = is_whole.then(|| self.with_ways(unasked))?.ok()?;
         snapshot_quality::loss(&self.recorded_state(), &now)
     }
 
