@@ -89,12 +89,10 @@ pub(crate) fn carry_out(
 ) -> Result<Restored, Refusal> {
     let mut attempt = |fallback: Fallback, progress: &mut dyn Listener| {
         let surveyed = prepare_with(request, fallback, &course.recovered, store)?;
-        let from_elsewhere = surveyed
-            .matched
-            .iter()
-            .filter(|one| one.is_from_elsewhere());
-        let from_elsewhere = from_elsewhere.map(|one| one.pod.netns.key());
-        course.recovered.extend(from_elsewhere);
+        let matched = surveyed.matched.iter();
+        let from_elsewhere = matched.filter(|one| one.is_from_elsewhere());
+        let recovered = from_elsewhere.map(|one| one.pod.netns.key());
+        course.recovered.extend(recovered);
         once(surveyed, &request.runtimes, limit, permit, course, progress)
     };
     let mut fallback = request.fallback.before_queries();
@@ -351,9 +349,8 @@ fn sum_up(mut surveyed: Surveyed, mut done: Done, runtimes: &RuntimeConfig) -> R
     let (mut pods, mut of_pods, mut detecting) = (Vec::new(), Vec::new(), Vec::new());
     let host_side = HostSide::new(&surveyed.host.state);
     let left = |one: &mut PodJob| {
-        let cut_off = one
-            .view()
-            .and_then(|view| one.matched.cut_off(&view.state, &host_side));
+        let view = one.view();
+        let cut_off = view.and_then(|view| one.matched.cut_off(&view.state, &host_side));
         let below = one.matched.lost_on_host(&surveyed.host.state);
         let inside = match &one.state {
             PodState::Done(view) if one.done.is_empty() => {
