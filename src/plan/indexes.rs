@@ -1,4 +1,4 @@
-//! What of the host names a link by its ifindex, and the kernel keeps when the link is made again with another one.
+//! What of the host names a link by its ifindex, and the kernel keeps when the link is recreated with another one.
 
 use std::collections::{BTreeMap, BTreeSet};
 

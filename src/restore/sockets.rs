@@ -34,7 +34,7 @@ pub(in crate::restore) fn find_lost(
     found.flat_map(|one| one.problems).collect()
 }
 
-/// What of the host still names a link that was made again by its former ifindex.
+/// What of the host still names a link that was recreated by its former ifindex.
 pub(in crate::restore) fn find_dead(store: &Store) -> Vec<Problem> {
     let recorded = load_node(store, &mut Vec::new()).ok().flatten();
     Host::observe().map_or_else(

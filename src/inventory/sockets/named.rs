@@ -44,7 +44,7 @@ impl<'a> IndexLook<'a> {
         indexes::named(&self.uses, self.host, &self.at_risk, &kept)
     }
 
-    /// What names a link that was made again.
+    /// What names a link that was recreated.
     pub(crate) fn dead(&self, recorded: Option<&NodeState>) -> Vec<Problem> {
         indexes::dead(&self.uses, self.host, recorded)
     }

@@ -78,8 +78,10 @@ window=$!
 wait_for 60 "the phase proof" eval "jq -e '.phases[-1] | .name == \"proof\"' $STATE/window.json >/dev/null 2>&1"
 wait_for 15 "the host's function" test -e "/sys/class/net/$host_vf"
 ip link set "$host_vf" netns pod5
+ip -n pod5 addr add 198.51.100.5/24 dev "$host_vf"
+ip -n pod5 link set "$host_vf" up
 wait $window || fail "the window went wrong: $(cat "$OUT" "$OUT.err")"
-printed 'All well: 4 of 4'
+printed 'All restored: 4 of 4'
 record=$(printf '%s\n' "$STATE"/windows/*.json | tail -n 1)
 jq -e --arg name "$host_vf" '.nics[] | select(.before.name == $name) | .present == null and .after == null' "$record" >/dev/null ||
     fail "the function in the record: $(jq -c .nics "$record")"

@@ -1,4 +1,4 @@
-//! What names a link by its ifindex: it names nothing once the link was made again with another one.
+//! What names a link by its ifindex: it names nothing once the link was recreated with another one.
 
 use std::collections::BTreeMap;
 
