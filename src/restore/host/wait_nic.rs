@@ -184,7 +184,7 @@ fn devices<'a>(host: &'a Host, baseline: &'a HostBaseline) -> Vec<(&'a Link, &'a
 }
 
 /// A device that the driver has just made may have a passing name: udev renames it, but only while it is down.
-fn for_final_names(
+pub(super) fn for_final_names(
     host: &mut Host,
     baseline: &HostBaseline,
     inside: &[Hardware],

@@ -25,7 +25,7 @@ impl HostJob<'_> {
         wait_nic::for_return(self.host, self.baseline, inside, &mut self.limit)?;
         let (missing, _) = plan_of(self.host, self.baseline);
         self.renumber(&missing, progress)?;
-        wait_nic::for_devices(self.host, self.baseline, inside, &mut self.limit)
+        wait_nic::for_final_names(self.host, self.baseline, inside, self.limit)
     }
 
     /// Gives devices their former ifindexes back, and waits until udev has finished with them again. Returns whether it tried: once for
