@@ -1,9 +1,10 @@
 # Has sockets on a link until it is killed: "group:ADDRESS", "packet", "any-packet", "router", "bound:PORT" (SO_BINDTODEVICE),
 # "local:PORT" (the link-local address). Prints "ready" then. SIGUSR1: the sockets leave their groups and join again, packet sockets are
 # bound again, the router adds the link again, and beside a bound socket another one is bound. SIGUSR2: they leave.
-import signal, socket, struct, sys
+import signal, socket, struct, sys, time
 
 SOL_IPV6, IPV6_JOIN, IPV6_LEAVE, MRT_INIT, MRT_ADD_VIF, USE_IFINDEX = 41, 20, 21, 200, 202, 8
+TENTATIVE = 0x40  # IFA_F_TENTATIVE
 link, wanted = sys.argv[1], sys.argv[2:]
 sockets = []
 bound = []
@@ -32,10 +33,18 @@ def bind(word):
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, link.encode() + b"\0")
         sock.bind(("0.0.0.0", int(port)))
     else:
-        rows = [line.split() for line in open("/proc/net/if_inet6")]
-        own = next(row[0] for row in rows if row[5] == link and row[0].startswith("fe80"))
-        sock.bind((socket.inet_ntop(socket.AF_INET6, bytes.fromhex(own)), int(port), 0, index))
+        sock.bind((link_local(), int(port), 0, index))
     return sock
+
+
+def link_local():
+    """Waits for duplicate address detection: a tentative address cannot be bound (EADDRNOTAVAIL)."""
+    while True:
+        for line in open("/proc/net/if_inet6"):
+            own, _, _, _, flags, name = line.split()
+            if name == link and own.startswith("fe80") and not int(flags, 16) & TENTATIVE:
+                return socket.inet_ntop(socket.AF_INET6, bytes.fromhex(own))
+        time.sleep(0.05)
 
 
 def each(joins):
