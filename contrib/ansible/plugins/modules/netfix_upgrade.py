@@ -149,8 +149,8 @@ EXAMPLES = r"""
 
 - name: Bring the former driver back if a pod is lost
   netfix.node.netfix_upgrade:
-    cmd: dnf -y upgrade kmod-i40e && modprobe -r i40e; modprobe i40e
-    rollback: dnf -y downgrade kmod-i40e && modprobe -r i40e; modprobe i40e
+    cmd: dnf -y upgrade kmod-i40e && modprobe -r irdma i40e && modprobe i40e
+    rollback: dnf -y downgrade kmod-i40e && modprobe -r irdma i40e && modprobe i40e
     unless: rpm -q kmod-i40e-2.28.7
     report_dir: reports
 """
