@@ -372,6 +372,8 @@ fn an_ordinary_day_has_no_finding_without_a_cause() {
     let minutes = tool::number("NETFIX_MINUTES");
     let node = Node::new();
     node.gateway.ip("addr add 192.0.2.1/32 dev lo");
+    // Without it a neighbour advertisement lacks the router flag, and its reader removes the default route (RFC 4861, 7.2.5).
+    node.gateway.set_sysctl("ipv6/conf/all/forwarding", "1");
     let routers = [(); 2].map(|()| node.pod("router").simple());
     let elsewhere = elsewhere(&node);
     let [first, second] = &routers;
