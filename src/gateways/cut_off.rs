@@ -5,8 +5,8 @@ use crate::gateways::recorded::Recorded;
 use crate::gateways::survey::VerifiedPod;
 use crate::inventory::Inventory;
 use crate::inventory::visit::{confirm, visit};
-use crate::model::{CutOff, Problem, Severity};
-use crate::plan::{HostSide, cut_off};
+use crate::model::{CutOff, HostSide, Problem, Severity};
+use crate::plan::cut_off;
 
 /// Notes which of the pods of this inventory reach nothing; returns the problem of each. One that did so at its snapshot is a warning.
 pub(super) fn find(

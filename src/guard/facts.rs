@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::guard::sight::{InsideSight, LinkSight, PodSight};
 use crate::model::{
-    Hardware, IfName, Indexed, Link, LinkGraph, LinkKind, Loss, NetState, PodInfo, Tie,
+    Hardware, HostSide, IfName, Indexed, Link, LinkGraph, LinkKind, Loss, NetState, PodInfo, Tie,
 };
 use crate::plan::{HostLinks, PodVerdict};
 use crate::records::matched::Matched;
@@ -55,6 +55,7 @@ pub(super) fn pods(
     graph: &LinkGraph<'_>,
     compared: &Comparison,
 ) -> Vec<PodSight> {
+    let side = HostSide::new(&surveyed.host.state);
     let pods = surveyed.matched.iter().zip(&compared.pods);
     let pod = |matched: &Matched, verdict: &PodVerdict| {
         let claims = matched.claims();
@@ -75,7 +76,7 @@ pub(super) fn pods(
             },
             // One with a table that is not read whole has its links and addresses.
             is_unknown: matches!(verdict, PodVerdict::Unknown(problem) if problem.is_error()),
-            has_no_uplink: matched.lost_uplink(&surveyed.host.state).is_some(),
+            has_no_uplink: matched.lost_uplink(&side).is_some(),
             inside: inside(&claims, verdict, &compared.links, &surveyed.host.state),
         }
     };

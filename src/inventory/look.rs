@@ -1,13 +1,14 @@
 //! One observation of the machine for several purposes, so that no namespace is read twice: a check, a snapshot and the
 //! questions of a window use it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::inventory::Inventory;
 use crate::inventory::node::stamp;
 use crate::inventory::pods::{KnownPackets, ObservedPod, observe_claims, observe_pods_twice};
 use crate::kernel::Error;
 use crate::matching::{Selection, StoredRecord};
+use crate::model::net::reach;
 use crate::model::{NetState, PodId, Stamp};
 use crate::progress::{Listener, Progress, Stage};
 use crate::refusal::Refusal;
@@ -45,21 +46,21 @@ impl Look {
         depth: LookDepth,
         progress: &mut dyn Listener,
     ) -> Result<Self, Refusal> {
-        let stored = read(store, depth)?;
+        let (stored, known) = read(store, depth)?;
         let records: Vec<_> = stored.iter().filter_map(record).collect();
         let inventory = Inventory::named(selection, runtimes, &records)?;
         let pods = inventory.pods.len();
         progress.notice(Progress::Phase(Stage::ReadingNamespaces, pods));
-        Ok(Self::at(inventory, stored))
+        Ok(Self::at(inventory, stored, &known))
     }
 
     /// Reads the checkpoints, and each pod of an inventory.
     pub(crate) fn of(inventory: Inventory, store: &Store) -> Result<Self, Refusal> {
-        let stored = read(store, LookDepth::Whole)?;
-        Ok(Self::at(inventory, stored))
+        let (stored, known) = read(store, LookDepth::Whole)?;
+        Ok(Self::at(inventory, stored, &known))
     }
 
-    fn at(inventory: Inventory, stored: Vec<Loaded<Light>>) -> Self {
+    fn at(inventory: Inventory, stored: Vec<Loaded<Light>>, known: &KnownPackets) -> Self {
         let mut look = Self {
             at: stamp(),
             stored: Vec::new(),
@@ -68,8 +69,8 @@ impl Look {
             claims: Vec::new(),
         };
         let Inventory { pods, host, .. } = &mut look.inventory;
-        look.observed = observe_pods_twice(pods, host, &known_packets(&stored));
-        let recorded = look.read_long(&stored);
+        look.observed = observe_pods_twice(pods, host, known);
+        let recorded = look.read_long(&stored, known);
         // Of all others the whole record is needed.
         let whole = stored.into_iter().map(|(id, loaded)| {
             let is_part = recorded.contains(&id);
@@ -85,7 +86,7 @@ impl Look {
 
     /// Reads the pods with a table that was not read whole, but for those that are as their large record has them. Returns the names
     /// of these records.
-    fn read_long(&mut self, stored: &[Loaded<Light>]) -> BTreeSet<PodId> {
+    fn read_long(&mut self, stored: &[Loaded<Light>], known: &KnownPackets) -> BTreeSet<PodId> {
         let Inventory {
             pods, host, node, ..
         } = &mut self.inventory;
@@ -116,7 +117,7 @@ impl Look {
             }
         }
         let (mut pods, observed): (Vec<_>, Vec<_>) = others.into_iter().unzip();
-        let read = observe_pods_twice(&mut pods, host, &known_packets(stored));
+        let read = observe_pods_twice(&mut pods, host, known);
         for (observed, read) in observed.into_iter().zip(read) {
             *observed = read;
         }
@@ -131,27 +132,28 @@ impl Look {
     }
 }
 
-/// The checkpoints; of large ones only a part, where that may be enough.
-fn read(store: &Store, depth: LookDepth) -> Result<Vec<Loaded<Light>>, Refusal> {
-    let node = match depth {
-        LookDepth::Whole => None,
-        // One that cannot be read is reported where it is needed.
-        LookDepth::Recorded => store.load_node().ok().flatten(),
+/// The checkpoints, of large ones only a part where that may be enough, and the packets by which it is known what their pods reach.
+fn read(store: &Store, depth: LookDepth) -> Result<(Vec<Loaded<Light>>, KnownPackets), Refusal> {
+    // One that cannot be read is reported where it is needed.
+    let node = store.load_node().ok().flatten();
+    let (large, answers) =
+        node.map_or_else(Default::default, |node| (node.large, node.answers.by_pod()));
+    let large = match depth {
+        LookDepth::Whole => BTreeMap::new(),
+        LookDepth::Recorded => large,
     };
-    let large = node.map(|node| node.large).unwrap_or_default();
-    Ok(store.load_light(&large)?)
-}
-
-/// The packets of which the checkpoints have the ways.
-fn known_packets(stored: &[Loaded<Light>]) -> KnownPackets {
-    let stored = stored.iter().filter_map(|(_, one)| one.as_ref().ok());
-    let own = stored.filter_map(|(checkpoint, _)| checkpoint.netfix.as_ref());
+    let stored = store.load_light(&large)?;
     let mut known = KnownPackets::new();
-    for own in own {
+    for (id, loaded) in &stored {
+        let checkpoint = loaded.as_ref().ok();
+        let own = checkpoint.and_then(|(checkpoint, _)| checkpoint.netfix.as_ref());
+        let Some(own) = own else { continue };
+        let answers = answers.get(id).map_or(&[][..], Vec::as_slice);
+        let answered = reach::answered(answers, &own.state).map(|way| way.packet);
         let packets = known.entry(own.identity.inode).or_default();
-        packets.extend(own.state.known_packets());
+        packets.extend(own.state.known_packets().chain(answered));
     }
-    known
+    Ok((stored, known))
 }
 
 fn record((id, stored): &Loaded<Light>) -> Option<StoredRecord> {

@@ -10,9 +10,11 @@ use crate::kernel::conf::sysfs;
 use crate::kernel::dump::{HostView, Names};
 use crate::kernel::netns::nsid;
 use crate::kernel::netns::nsid::HostId;
+use crate::kernel::route::lookup;
 use crate::kernel::{Errno, Error, Netns, Socket, devices, state};
 use crate::matching::PodFacts;
 use crate::model::net::link::sysctl::Sysctls;
+use crate::model::net::way::Packet;
 use crate::model::{Link, NetState, NetnsIdentity, Parent, PodInfo};
 
 /// The host's own namespace, with a socket in it and what it held when it was last read.
@@ -25,6 +27,8 @@ pub struct Host {
     pub state: NetState,
     /// The neighbour settings of every new link of this machine, once they were read.
     pub initial_settings: Sysctls,
+    /// The packets whose ways are looked up each time that it is read.
+    packets: Vec<Packet>,
     /// Whether it is read what is set on its NICs.
     reads_nics: bool,
     names: Names,
@@ -48,6 +52,7 @@ impl Host {
             socket: Socket::open_here()?,
             state: NetState::default(),
             initial_settings: Sysctls::default(),
+            packets: Vec::new(),
             reads_nics: false,
             names: Names::new(),
         };
@@ -62,6 +67,7 @@ impl Host {
             socket: Socket::open_here()?,
             state: self.state.clone(),
             initial_settings: self.initial_settings.clone(),
+            packets: self.packets.clone(),
             reads_nics: self.reads_nics,
             names: self.names.clone(),
         })
@@ -81,6 +87,18 @@ impl Host {
             .iter()
             .map(|link| (link.index, link.name.clone()))
             .collect();
+        self.look_up_ways()
+    }
+
+    /// Looks up the ways of these packets, now and each time that it is read again.
+    pub(crate) fn follow(&mut self, packets: Vec<Packet>) -> Result<(), Error> {
+        self.packets = packets;
+        self.look_up_ways()
+    }
+
+    fn look_up_ways(&mut self) -> Result<(), Error> {
+        let packets = self.packets.clone();
+        self.state.ways = lookup::ways(&mut self.socket, &self.state.links, packets)?;
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! Dumps of the tables of a namespace: links, addresses, routes, nexthop objects, rules, neighbours.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use netlink_packet_route::address::AddressMessage;
 use netlink_packet_route::link::{LinkAttribute, LinkExtentMask, LinkMessage};
@@ -86,6 +86,13 @@ pub(super) fn links_in(dump: Dump, unsupported: &mut Vec<String>) -> Vec<RawLink
             Some(link) => links.push(link),
             None => unsupported.push(format!("link: {why}")),
         }
+    }
+    // The kernel lets no packet pass where a port or its bridge is down, and a spanning tree has its reasons.
+    let passing = links.iter().filter(|raw| raw.link.flags.up && !raw.has_stp);
+    let passing: BTreeSet<u32> = passing.map(|raw| raw.link.index).collect();
+    for RawLink { link, master, .. } in &mut links {
+        let is_open = master.is_some_and(|master| passing.contains(&master));
+        link.blocked &= link.flags.up && link.flags.carrier && is_open;
     }
     for RawLink { link, flaws, .. } in &links {
         unsupported.extend(

@@ -8,7 +8,7 @@ use crate::model::net::address::DADFAILED;
 use crate::model::net::link::sysctl::Sysctls;
 use crate::model::problem::KeptIndex;
 use crate::model::{
-    ChainLink, Hardware, IfName, Link, LinkGraph, LinkKind, NetState, Route, stack,
+    ChainLink, Hardware, HostSide, IfName, Link, LinkGraph, LinkKind, NetState, Route, stack,
 };
 use crate::plan::{DaemonState, NicRules, Observed, snapshot_quality};
 
@@ -17,6 +17,8 @@ use crate::plan::{DaemonState, NicRules, Observed, snapshot_quality};
 pub(crate) struct HostBaseline {
     pub state: NetState,
     pub devices: BTreeSet<IfName>,
+    /// Other recorded links of the host that carried packets and did not at first.
+    broken: BTreeSet<IfName>,
     /// The recorded devices that were missing or made anew at first. `None` without a record of the host.
     pub lost: Option<BTreeSet<IfName>>,
     /// Whether it is the whole host, and not only what is under some pods.
@@ -25,8 +27,8 @@ pub(crate) struct HostBaseline {
     named: BTreeSet<IfName>,
     /// What was taken from the host, or derived from a name, for those, and the ends of pairs that are to carry packets again.
     assumed: BTreeSet<IfName>,
-    /// The ends of pairs that carried the packets of pods.
-    ends: Vec<ChainLink>,
+    /// What carried the packets of each pod.
+    chains: Vec<Vec<ChainLink>>,
     /// The links that this run creates.
     pub made: Vec<IfName>,
     /// Seconds since the host's state was recorded.
@@ -51,8 +53,6 @@ impl HostBaseline {
         now: &NetState,
     ) -> Self {
         let of_stacks = pods.iter().map(|pod| pod.stack.as_slice());
-        let chains = pods.iter().flat_map(|pod| &pod.chain);
-        let ends = chains.filter(|link| link.hardware.is_none());
         let mut devices: BTreeSet<IfName> = of_stacks
             .clone()
             .flat_map(stack::devices)
@@ -80,15 +80,48 @@ impl HostBaseline {
             is_whole,
             named,
             assumed: BTreeSet::new(),
-            ends: ends.cloned().collect(),
+            chains: pods.iter().map(|pod| pod.chain.clone()).collect(),
+            broken: BTreeSet::new(),
             made: Vec::new(),
             age,
             daemons: DaemonState::default(),
             nic: NicRules::default(),
             kept_indexes: BTreeMap::new(),
         };
+        baseline.find_broken(now);
         baseline.learn(now);
         baseline
+    }
+
+    /// The recorded links that a restore brings back, with those above them.
+    pub(crate) fn scope(&self) -> BTreeSet<IfName> {
+        &self.devices | &self.broken
+    }
+
+    /// Finds what carried packets of the pods, or of the host if it is about the whole, and does not any more.
+    fn find_broken(&mut self, now: &NetState) {
+        let host = HostSide::new(now);
+        let mut broken: BTreeSet<IfName> = BTreeSet::new();
+        for chain in &self.chains {
+            let links = chain.iter();
+            let links = links.filter(|link| link.fault(chain, &host).is_some());
+            broken.extend(links.map(|link| link.name.clone()));
+        }
+        if self.is_whole {
+            let under = self.chains.iter().flatten().map(|link| &link.name);
+            let under = under.chain(&self.devices).collect();
+            let lost = snapshot_quality::host_losses(&self.state, &[], now, under);
+            broken.extend(lost.into_iter().map(|(name, _)| name));
+        }
+        broken.retain(|name| {
+            let link = self.state.link(name);
+            let is_there = |link: &Link| host.present(name, link.hardware.as_ref()).is_some();
+            link.is_some_and(|link| link.kind.can_be_made() || is_there(link))
+        });
+        // With those below, on which a link is made again.
+        let graph = LinkGraph::new(&self.state.links);
+        let stacks = broken.iter().flat_map(|name| graph.stack(name));
+        self.broken = stacks.map(|link| link.name).collect();
     }
 
     /// The recorded devices that are missing or were made anew, and that a restore of these pods leaves out.
@@ -113,7 +146,12 @@ impl HostBaseline {
             .retain(|address| !assumed.contains(&address.dev));
         let is_of = |route: &Route| route.devs().iter().any(|dev| assumed.contains(*dev));
         self.state.routes.retain(|route| !is_of(route));
-        for (end, routes) in self.ends.iter().filter_map(|end| end.mended(now)) {
+        let host = HostSide::new(now);
+        let ends = self.chains.iter().flat_map(|chain| {
+            let ends = chain.iter().filter(|link| link.hardware.is_none());
+            ends.filter_map(|end| end.mended(chain, &host))
+        });
+        for (end, routes) in ends {
             if self.state.link(&end.name).is_none() {
                 self.assumed.insert(end.name.clone());
                 self.devices.insert(end.name.clone());

@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::net::link::sysctl::SysctlKey;
-use super::{Address, IfName, Link, Neighbour, Nexthop, Route, Rule};
+use super::{Address, IfName, Link, Mac, Neighbour, Nexthop, Route, Rule};
 
 /// One thing that was lost: the first of all.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,14 +45,27 @@ pub enum LossCause {
     Way(IpNet),
     /// The permanent entry of this next hop, or ARP for it.
     Neighbour(IpAddr),
+    /// The MAC of this next hop: a permanent entry has another one.
+    NeighbourMac {
+        /// The next hop.
+        hop: IpAddr,
+        /// The MAC in the entry.
+        mac: Mac,
+    },
     /// A link of the host that carried its packets: it was up.
     HostLinkDown,
     /// The bridge of a link of the host that carried its packets.
     NoPort,
     /// A VLAN of that port.
     NotInVlan,
+    /// The state in which a port of a bridge passes packets.
+    PortBlocked,
+    /// The exchange of packets with the uplink of its bridge: both ports are isolated.
+    Isolated,
     /// The host's route to the pod.
     HostRoute(IpNet),
+    /// The host's way to the pod: something precedes the route, which is there.
+    HostWay(IpNet),
     /// The address of a link of the host that is the pod's gateway.
     HostAddress(IpAddr),
     /// A setting of a link of the host with which it forwarded the pod's packets.
@@ -111,11 +124,18 @@ impl LossCause {
             Self::DefaultRoute(_) => "default-route",
             Self::GatewayRoutes(_) => "gateway-routes",
             Self::Uplink => "uplink-lost",
-            Self::Route(_) | Self::Rule(_) | Self::Way(_) | Self::Neighbour(_) => "way-lost",
+            Self::Route(_)
+            | Self::Rule(_)
+            | Self::Way(_)
+            | Self::Neighbour(_)
+            | Self::NeighbourMac { .. } => "way-lost",
             Self::HostLinkDown
             | Self::NoPort
             | Self::NotInVlan
+            | Self::PortBlocked
+            | Self::Isolated
             | Self::HostRoute(_)
+            | Self::HostWay(_)
             | Self::HostAddress(_)
             | Self::HostSetting(_) => "chain-broken",
         }
@@ -188,6 +208,11 @@ impl Rule {
 }
 
 impl Neighbour {
+    /// Whether a program keeps it up to date: a daemon, or one that has marked it as learnt.
+    pub(crate) fn is_of_program(&self) -> bool {
+        self.extern_learn || self.is_of_daemon()
+    }
+
     /// Whether a daemon adds and withdraws it by its own rules.
     pub(crate) fn is_of_daemon(&self) -> bool {
         self.protocol.is_some_and(is_of_daemon)

@@ -22,8 +22,8 @@ pub(crate) mod text;
 pub mod window;
 
 pub use crate::model::net::address::Address;
-pub use crate::model::net::graph::ChainLink;
-pub(crate) use crate::model::net::graph::{LinkGraph, Tie, stack};
+pub use crate::model::net::graph::{ChainLink, HostSide};
+pub(crate) use crate::model::net::graph::{LinkGraph, Tie, chain, stack};
 pub use crate::model::net::link::{Hardware, Link, LinkKind, Parent};
 pub use crate::model::net::mac::Mac;
 pub use crate::model::net::name::IfName;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::link::{LinkPlanner, diff, ifindex, ipv6, lower, makers, sriov};
-use super::verdict::loss;
+use super::verdict::host_loss;
 use super::{addresses, daemons, routers, routes, snapshot_quality, surplus};
 use crate::model::problem::{ConflictCause, PlanCause};
 use crate::model::{IfName, Link, LinkGraph, LinkKind, NetState, Nexthop, Parent, Problem, Route};
@@ -307,7 +307,7 @@ impl<'a> HostPlanner<'a> {
         let others = surplus::beyond(&then.unsupported, &present.unsupported);
         let others = others.map(|what| PlanCause::ObjectLost.error(what));
         let lost: Vec<Problem> = links.chain(others).collect();
-        if !lost.is_empty() && !loss::remade(then, present, devices.iter()).is_empty() {
+        if !lost.is_empty() && !host_loss::remade(then, present, devices.iter()).is_empty() {
             plan.problems.extend(lost);
         }
     }

@@ -30,4 +30,4 @@ pub use pod::{missing_links, pod};
 pub use step::{
     Change, NetlinkStep, NicStep, OrderedObject, Rewrite, SriovChange, SriovStep, Step,
 };
-pub use verdict::{HostSide, PodVerdict, cut_off};
+pub use verdict::{PodVerdict, cut_off};

@@ -12,10 +12,9 @@ use crate::model::{
 };
 use crate::plan::link::port;
 
-pub use crate::plan::verdict::loss::{
-    chain_loss, host_loss, loss, missing_nic, pod_loss, silent_below_host, uplink_loss,
-};
-pub(crate) use crate::plan::verdict::loss::{remade, renumbered};
+pub use crate::plan::verdict::host_loss::{host_loss, host_losses, missing_nic, silent_below_host};
+pub(crate) use crate::plan::verdict::host_loss::{remade, renumbered};
+pub use crate::plan::verdict::loss::{BesideState, chain_loss, loss, pod_loss, uplink_loss};
 
 /// What a driver reload would take from a pod and netfix could not restore.
 #[must_use]

@@ -185,7 +185,7 @@ impl Cache {
             return Some(Loss { link, what });
         }
         let (wanted, _) = plan::complete(&partial, now, &[], &HostLinks::default());
-        snapshot_quality::loss(&wanted, now)
+        snapshot_quality::loss(&wanted, &[], now)
     }
 
     /// What each of these pods, in these states, lacks of it.

@@ -10,11 +10,10 @@ use crate::kernel::netns::routing;
 use crate::kernel::state::{self, Needs};
 use crate::kernel::{Error, devices};
 use crate::matching::host_parents::AssumedParent;
-use crate::model::checkpoint::Extension;
 use crate::model::net::link::sysctl::Sysctls;
 use crate::model::{
-    Address, Checkpoint, Claim, IfName, Link, Loss, NetState, Partial, PodInfo, PodSummary,
-    Problem, interfaces,
+    Address, AnswerRecord, Checkpoint, Claim, HostSide, IfName, Link, Loss, NetState, Partial,
+    PodInfo, PodSummary, Problem, interfaces,
 };
 use crate::plan::{self, DaemonState, HostLinks, NicRules, Observed, Plan, snapshot_quality};
 use crate::records::stored::{age, summary_of};
@@ -56,6 +55,8 @@ pub(crate) struct Matched {
     /// The whole of a large checkpoint that was read in part.
     pub whole: Option<Whole>,
     pub pod: Pod,
+    /// What has answered the pod.
+    pub answers: Vec<AnswerRecord>,
     /// Seconds since the checkpoint was written.
     pub age: u32,
     /// What becomes of what daemons own and the pod lacks.
@@ -84,6 +85,7 @@ impl Matched {
                 Some(_) => None,
                 None => Some(cni::of_origin(&checkpoint)),
             },
+            answers: Vec::new(),
             daemons: DaemonState::default(),
             nic: NicRules::default(),
             withheld: BTreeSet::new(),
@@ -143,33 +145,41 @@ impl Matched {
     }
 
     /// What the pod has lost of `wanted`, which its record describes, or of the host's links under it.
-    pub(crate) fn loss(&self, wanted: &NetState, now: &NetState, host: &NetState) -> Option<Loss> {
+    pub(crate) fn loss(
+        &self,
+        wanted: &NetState,
+        now: &NetState,
+        host: &HostSide<'_>,
+    ) -> Option<Loss> {
         let own = self.checkpoint.netfix.as_ref();
-        let under = own.map_or((&[][..], &[][..]), Extension::under);
-        snapshot_quality::pod_loss(wanted, under, now, host)
+        let beside = own.map(|own| own.beside(&self.answers));
+        snapshot_quality::pod_loss(wanted, beside.unwrap_or_default(), now, host)
     }
 
     /// What the pod has lost of the host's links under it: a way out of its bridge, or a link that carried its packets.
-    pub(crate) fn lost_on_host(&self, host: &NetState) -> Option<Loss> {
+    pub(crate) fn lost_on_host(&self, host: &HostSide<'_>) -> Option<Loss> {
         let chain = self.checkpoint.netfix.as_ref().map(|own| &own.chain);
         let chain = || snapshot_quality::chain_loss(chain?, host);
         self.lost_uplink(host).or_else(chain)
     }
 
     /// What the pod has lost of the uplinks of bridges under it.
-    pub(crate) fn lost_uplink(&self, host: &NetState) -> Option<Loss> {
+    pub(crate) fn lost_uplink(&self, host: &HostSide<'_>) -> Option<Loss> {
         let own = self.checkpoint.netfix.as_ref()?;
         snapshot_quality::uplink_loss(&own.state, &own.stack, host)
     }
 
     /// What the pod has lost of its links and addresses, or of the host's links under it: of a pod with a table that is not read
     /// whole that is known all the same. The calling thread is inside its namespace.
-    pub(crate) fn lost_claims(&mut self, host: &Host) -> Result<Option<Loss>, Error> {
+    pub(crate) fn lost_claims(
+        &mut self,
+        (host, side): (&Host, &HostSide<'_>),
+    ) -> Result<Option<Loss>, Error> {
         let now = self.pod.read(host, |socket, view| {
             state::links_and_addresses(socket, Some(view))
         })?;
-        let lost = snapshot_quality::loss(&self.claims().links_and_addresses(), &now);
-        Ok(lost.or_else(|| self.lost_on_host(&host.state)))
+        let lost = snapshot_quality::loss(&self.claims().links_and_addresses(), &[], &now);
+        Ok(lost.or_else(|| self.lost_on_host(side)))
     }
 
     /// Whether a record from elsewhere is used for it.

@@ -2,11 +2,11 @@
 
 use std::mem;
 
-use crate::inventory::Inventory;
-use crate::inventory::observe::Pod;
+use crate::inventory::observe::{Host, Pod};
+use crate::inventory::{Inventory, cannot_observe};
 use crate::matching::{Machine, Rejection, Selection, StoredRecord, Verdict, match_records};
 use crate::model::problem::MatchingCause;
-use crate::model::{Checkpoint, PodId, PodInfo, Problem};
+use crate::model::{ChainLink, Checkpoint, NodeState, PodId, PodInfo, Problem};
 use crate::records::matched::{Matched, RecordOrigin};
 use crate::records::rejected::{Reason, Rejected};
 use crate::records::stored::{Stored, summary_of};
@@ -41,6 +41,31 @@ impl Paired {
         self.damaged = others;
         let problems = forgiven.into_iter().map(|one| one.problem.demoted());
         self.problems.extend(problems);
+    }
+
+    /// The problems, with those of the pods whose record cannot be read.
+    pub(super) fn take_problems(&mut self) -> Vec<Problem> {
+        let mut problems = mem::take(&mut self.problems);
+        problems.extend(self.damaged.iter().map(|one| one.problem.clone()));
+        problems
+    }
+
+    /// Gives each pod what has answered it, and the host the packets by which its own reach and that of the pods is judged.
+    pub(super) fn follow_packets(
+        &mut self,
+        host: &mut Host,
+        recorded: Option<&NodeState>,
+    ) -> Result<(), Problem> {
+        let mut packets = recorded.map_or_else(Vec::new, NodeState::known_packets);
+        let mut answers = recorded.map(|node| node.answers.by_pod());
+        for one in &mut self.matched {
+            let own = answers.as_mut().and_then(|all| all.remove(&one.info.id));
+            one.answers = own.unwrap_or_default();
+            let chain = one.checkpoint.netfix.iter().flat_map(|own| &own.chain);
+            packets.extend(chain.flat_map(ChainLink::packets));
+        }
+        let followed = host.follow(packets);
+        followed.map_err(|error| cannot_observe("host", &error))
     }
 }
 

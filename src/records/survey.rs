@@ -162,8 +162,8 @@ pub(crate) fn survey_from(
     if recorded.is_some_and(NetState::has_nics) || has_devices(&paired.matched) {
         host.read_nics();
     }
-    problems.append(&mut paired.problems);
-    problems.extend(paired.damaged.iter().map(|one| one.problem.clone()));
+    problems.extend(paired.take_problems());
+    paired.follow_packets(&mut host, node_state.as_ref())?;
     let matched = &mut paired.matched;
     problems.extend(assume_parents(matched, parent, recorded, &host.state)?);
     let known = (paired.matched.as_slice(), unmatched.as_slice());

@@ -11,8 +11,8 @@ use crate::context::Pending;
 use crate::kernel::Error;
 use crate::model::problem::RestoreCause;
 use crate::model::window::LostSetting;
-use crate::model::{Address, Problem};
-use crate::plan::{AwaitedEvent, HostLinks, HostSide};
+use crate::model::{Address, HostSide, Problem};
+use crate::plan::{AwaitedEvent, HostLinks};
 use crate::progress::{Listener, Progress, Stage, Wait};
 use crate::records::fallback::Fallback;
 use crate::records::prepare::{SurveyRequest, prepare_with};
@@ -351,7 +351,7 @@ fn sum_up(mut surveyed: Surveyed, mut done: Done, runtimes: &RuntimeConfig) -> R
     let left = |one: &mut PodJob| {
         let view = one.view();
         let cut_off = view.and_then(|view| one.matched.cut_off(&view.state, &host_side));
-        let below = one.matched.lost_on_host(&surveyed.host.state);
+        let below = one.matched.lost_on_host(&host_side);
         let inside = match &one.state {
             PodState::Done(view) if one.done.is_empty() => {
                 one.matched.lost_ways(&view.state, &view.plan)

@@ -7,9 +7,10 @@ use crate::inventory::{cannot_observe, unread};
 use crate::kernel::route::lookup;
 use crate::kernel::{Error, state};
 use crate::matching::at_risk::PodDrivers;
-use crate::model::{Loss, NetState, Problem};
+use crate::model::net::reach;
+use crate::model::{HostSide, Loss, NetState, Problem};
 use crate::plan::link::ipv6;
-use crate::plan::{self, HostLinks, HostSide, Plan, PodVerdict, snapshot_quality};
+use crate::plan::{self, HostLinks, Plan, PodVerdict, snapshot_quality};
 use crate::records::matched::Matched;
 use crate::records::survey::Surveyed;
 use crate::refusal::Refusal;
@@ -91,7 +92,7 @@ pub(crate) fn compare(surveyed: &mut Surveyed, depth: Depth) -> Result<Compariso
     let new_link = new_link.transpose();
     let new_link = new_link.map_err(|error| cannot_observe("host", &error))?;
     let observed = baseline.observed(&host.state, new_link.as_ref());
-    let (mut host_plan, links) = plan::host(&baseline.state, observed, &baseline.devices);
+    let (mut host_plan, links) = plan::host(&baseline.state, observed, &baseline.scope());
     let is_host_drifted = PodVerdict::new(None, &host_plan).is_drift();
     host_plan.problems.extend(not_selected(host, baseline));
     let side = HostSide::new(&host.state);
@@ -128,7 +129,7 @@ impl Matched {
             self.pod.read_all(true);
         }
         let state = match self.observe_at(depth, host) {
-            Err(error @ Error::TooMany(_)) => return self.compare_claims(host, &error),
+            Err(error @ Error::TooMany(_)) => return self.compare_claims((host, side), &error),
             state => state.map_err(|error| unread("netns", &error))?,
         };
         let state = self.with_ways(state);
@@ -146,7 +147,7 @@ impl Matched {
             plan = self.plan(&state, Some(&settings), links, &[]);
         }
         let (wanted, _) = self.wanted(&state, links, &[]);
-        let verdict = PodVerdict::new(self.loss(&wanted, &state, &host.state), &plan);
+        let verdict = PodVerdict::new(self.loss(&wanted, &state, side), &plan);
         let verdict = verdict.or_cut_off(self.cut_off(&state, side));
         if depth == Depth::Loss {
             return Ok(Compared::bare(verdict));
@@ -168,8 +169,9 @@ impl Matched {
             return self.observe_inside(host);
         }
         let links = self.pod.observe_links_inside(host)?;
-        // On a link without ARP an entry that the record has not may be the way to the next hop.
+        // An entry that the record has not may be the way to the next hop on a link without ARP, or have a wrong MAC.
         let with_neighbours = !self.recorded_state().neighbours.is_empty()
+            || !self.answers.is_empty()
             || links.links.iter().any(|link| link.flags.noarp);
         state::routing(self.pod.socket()?, links, with_neighbours)
     }
@@ -177,7 +179,11 @@ impl Matched {
     /// Looks up the ways of the packets of which the record has them.
     fn with_ways(&mut self, mut state: NetState) -> Result<NetState, Error> {
         if self.pod.kept().is_none() {
-            let packets = self.recorded_state().known_packets().collect();
+            let recorded = self.recorded_state();
+            let answered = reach::answered(&self.answers, &recorded);
+            let answered = answered.map(|way| way.packet);
+            let packets = recorded.known_packets().chain(answered).collect();
+            drop(recorded);
             state.ways = lookup::ways(self.pod.socket()?, &state.links, packets)?;
         }
         Ok(state)
@@ -191,13 +197,17 @@ impl Matched {
         let is_whole = plan.steps.is_empty()
             && plan.later.is_empty()
             && self.withheld.is_empty()
-            && snapshot_quality::loss(&self.recorded_state(), &unasked).is_none();
+            && snapshot_quality::loss(&self.recorded_state(), &[], &unasked).is_none();
         let now = is_whole.then(|| self.with_ways(unasked))?.ok()?;
-        snapshot_quality::loss(&self.recorded_state(), &now)
+        snapshot_quality::loss(&self.recorded_state(), &self.answers, &now)
     }
 
     /// Compares what can be lost of a pod with a table that is not read whole.
-    fn compare_claims(&mut self, host: &Host, error: &Error) -> Result<Compared, Problem> {
+    fn compare_claims(
+        &mut self,
+        host: (&Host, &HostSide<'_>),
+        error: &Error,
+    ) -> Result<Compared, Problem> {
         let unread = |error: &Error| unread("netns", error);
         let lost = self.lost_claims(host).map_err(|error| unread(&error))?;
         let lost = lost.ok_or_else(|| unread(error))?;

@@ -1,8 +1,8 @@
 //! The pods that reach nothing, of those without a good record: judged by their present state.
 
 use crate::inventory::visit::{confirm, visit};
-use crate::model::{CutOff, NetState};
-use crate::plan::{HostSide, cut_off};
+use crate::model::{CutOff, HostSide, NetState};
+use crate::plan::cut_off;
 use crate::records::matched::Matched;
 use crate::records::survey::{Finding, Surveyed, Unmatched};
 

@@ -3,8 +3,6 @@
 use std::collections::BTreeSet;
 
 use crate::inventory::observe::Host;
-use crate::kernel::Error;
-use crate::kernel::route::lookup;
 use crate::matching::host_baseline::HostBaseline;
 use crate::model::problem::MatchingCause;
 use crate::model::text::join;
@@ -15,7 +13,7 @@ use crate::records::survey::Surveyed;
 /// What is missing on the host, and its links as a restore would leave them.
 pub(crate) fn plan_of(host: &Host, baseline: &HostBaseline) -> (Plan, HostLinks) {
     let observed = baseline.observed(&host.state, None);
-    plan::host(&baseline.state, observed, &baseline.devices)
+    plan::host(&baseline.state, observed, &baseline.scope())
 }
 
 /// The devices that were made anew, lack something and are left out, because no selected pod needs them.
@@ -30,17 +28,6 @@ pub(crate) fn not_selected(host: &Host, baseline: &HostBaseline) -> Option<Probl
     (!names.is_empty()).then(|| cause.warning(join(names, ", ")))
 }
 
-/// Looks up the ways of the packets of which the host's record has them.
-pub(super) fn look_up_ways(surveyed: &mut Surveyed) -> Result<(), Error> {
-    let Surveyed {
-        host, node_state, ..
-    } = surveyed;
-    let recorded = node_state.iter();
-    let packets = recorded.flat_map(|node| node.state.known_packets());
-    host.state.ways = lookup::ways(&mut host.socket, &host.state.links, packets.collect())?;
-    Ok(())
-}
-
 /// What the host has lost since its state was recorded.
 pub(crate) fn host_loss(surveyed: &Surveyed) -> Option<(IfName, LossCause)> {
     let recorded = surveyed.node_state.as_ref()?;
@@ -48,5 +35,7 @@ pub(crate) fn host_loss(surveyed: &Surveyed) -> Option<(IfName, LossCause)> {
     let under = matched
         .filter_map(|one| one.checkpoint.netfix.as_ref())
         .flat_map(|own| own.stack.iter().map(|link| &link.name));
-    snapshot_quality::host_loss(&recorded.state, &surveyed.host.state, under.collect())
+    let answers = recorded.answers.of_host();
+    let (then, now) = (&recorded.state, &surveyed.host.state);
+    snapshot_quality::host_loss(then, &answers, now, under.collect())
 }

@@ -8,7 +8,6 @@ pub(crate) mod inspect;
 pub(crate) use compare::{Compared, Comparison, Depth};
 pub(crate) use host::{host_loss, not_selected, plan_of};
 
-use crate::inventory::cannot_observe;
 use crate::records::prepare::{SurveyRequest, prepare};
 use crate::records::survey::Surveyed;
 use crate::refusal::Refusal;
@@ -40,7 +39,6 @@ impl Situation {
 
     /// Compares what was surveyed.
     pub(crate) fn of(mut surveyed: Surveyed, depth: Depth) -> Result<Self, Refusal> {
-        host::look_up_ways(&mut surveyed).map_err(|error| cannot_observe("host", &error))?;
         surveyed.find_cut_off();
         let compared = compare::compare(&mut surveyed, depth)?;
         Ok(Self { surveyed, compared })

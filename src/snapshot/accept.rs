@@ -17,6 +17,8 @@ pub(super) struct Accepted {
     pods: BTreeSet<PodId>,
     /// The names of those that have not been found to have lost something.
     unused: Vec<(PodId, Bytes)>,
+    /// The pods, and the host as `None`, of which the earlier answers of silent neighbours are given up.
+    pub silent: Vec<Option<PodId>>,
     problems: Vec<Problem>,
 }
 
@@ -49,8 +51,8 @@ impl Accepted {
         self.pods.contains(pod)
     }
 
-    /// Why something cannot be given up.
-    pub(super) fn refused(self, host_has_lost: bool) -> Vec<Problem> {
+    /// Whose earlier answers are given up, and why something cannot be.
+    pub(super) fn end(mut self, host_has_lost: bool) -> (Vec<Option<PodId>>, Vec<Problem>) {
         let mut problems = self.problems;
         for (_, name) in self.unused {
             problems.push(SnapshotCause::NothingLost.error(name.to_string()));
@@ -58,7 +60,8 @@ impl Accepted {
         if self.host && !host_has_lost {
             problems.push(SnapshotCause::NothingLost.error("host"));
         }
-        problems
+        self.silent.extend(host_has_lost.then_some(None));
+        (self.silent, problems)
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::model::checkpoint::Extension;
 use crate::model::pod::empty::EmptyNetns;
-use crate::model::{Checkpoint, NodeState, PodId, PodSummary, Problem, Stamp};
+use crate::model::{AnswerRecord, Checkpoint, NodeState, PodId, PodSummary, Problem, Stamp};
 
 /// What a snapshot changes.
 #[derive(Debug)]
@@ -16,6 +16,10 @@ pub(crate) struct Changes {
     /// Checkpoints to remove.
     pub gone: BTreeMap<PodId, Gone>,
     pub host: HostDecision,
+    /// What has answered pods and the host, by their neighbour tables.
+    pub answers: Vec<AnswerRecord>,
+    /// The pods, and the host as `None`, whose earlier answers a person gave up.
+    pub given_up: Vec<Option<PodId>>,
     /// Problems of the observation and of the pods.
     pub problems: Vec<Problem>,
     /// Whether all that is stored then becomes a generation.

@@ -10,17 +10,16 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::accept::Accepted;
 use super::changes::{Changes, Gone, PodChange, PodDecision, WriteReason, has_same_content};
-use super::facts::{Archive, Moment, Observation, PodObservation, Reading};
+use super::facts::{Archive, GoodRecord, Moment, Observation, PodObservation, Reading};
 use super::host_state;
 use crate::model::checkpoint::{Extension, SCHEMA};
 use crate::model::net::limits::ENTRIES;
 use crate::model::pod::empty::{EmptyNetns, Evidence};
 use crate::model::problem::SnapshotCause;
 use crate::model::{
-    Bytes, Checkpoint, Loss, LossCause, NetState, NetnsIdentity, PodId, PodInfo, PodSummary,
-    Problem, interfaces,
+    Bytes, Checkpoint, HostSide, Loss, LossCause, NetState, NetnsIdentity, PodId, PodInfo,
+    PodSummary, Problem, interfaces,
 };
-use crate::plan::HostSide;
 use crate::plan::snapshot_quality::{self, less_restorable};
 
 /// Decides what a snapshot changes.
@@ -69,14 +68,17 @@ pub(crate) fn decide(now: Observation, stored: &Archive) -> Changes {
     };
     let host = known.decide(empty);
     let makes_generation = !host.has_lost && is_whole;
+    let (given_up, refused) = accepted.end(host.is_given_up);
     Changes {
         is_complete: makes_generation && moment.everything && !has_unknown,
         makes_generation,
         at: moment.stamp(),
-        refused: accepted.refused(host.is_given_up),
+        refused,
         pods: decisions,
         gone,
         host,
+        answers: moment.answers,
+        given_up,
         problems,
     }
 }
@@ -167,7 +169,7 @@ impl<'a> Decider<'a> {
         };
         let stored = self.stored;
         let good = stored.good(&self.moment.node, &identity, &info);
-        let loss = self.loss(vanished, &state, good.as_ref().map(|good| good.own));
+        let loss = self.loss(&info.id, vanished, &state, good);
         let is_damaged = matches!(stored.get(&info.id), Some(Err(_)));
         let evidence = evidence.or(is_damaged.then_some(Evidence::Checkpoint));
         let is_bare = state.links_but_loopback().next().is_none();
@@ -204,13 +206,20 @@ impl<'a> Decider<'a> {
     }
 
     /// What the pod of this state has lost: a link that vanished while it was read, or what its good record has.
-    fn loss(&self, gone: Option<String>, now: &NetState, own: Option<&Extension>) -> Option<Loss> {
+    fn loss(
+        &self,
+        pod: &PodId,
+        gone: Option<String>,
+        now: &NetState,
+        good: Option<GoodRecord<'_>>,
+    ) -> Option<Loss> {
         if let Some(link) = gone {
             let what = LossCause::LinkGone;
             return Some(Loss { link, what });
         }
-        let own = own?;
-        snapshot_quality::pod_loss(&own.state, own.under(), now, &self.moment.host)
+        let own = good?.own;
+        let beside = own.beside(self.stored.answers_of(pod));
+        snapshot_quality::pod_loss(&own.state, beside, now, &self.host)
     }
 
     /// Why a namespace without an interface and without a record should have both.
@@ -240,6 +249,7 @@ impl<'a> Decider<'a> {
         self.problems
             .extend(snapshot_quality::unsupported_in_pod(&state));
         self.problems.extend(snapshot_quality::duplicates(&state));
+        self.give_up_silent(&info.id);
         let cut_off = self.is_cut_off(&info, &identity, &state);
         let mut state = state.lasting().with_own_ways();
         let left = state.shorten(ENTRIES);
@@ -256,7 +266,7 @@ impl<'a> Decider<'a> {
             identity: identity.clone(),
             pod: info,
             stack: self.host.graph.under(&state.links),
-            chain: self.host.graph.chain(&state, &self.moment.host),
+            chain: self.host.chain(&state),
             cut_off,
             state,
         };

@@ -1,14 +1,14 @@
 //! What a snapshot decides by: what runs now, and what is stored. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::model::checkpoint::Extension;
 use crate::model::pod::by_netns::ByNetns;
 use crate::model::pod::empty::{EmptyNetns, Evidence};
 use crate::model::pod::past::PastFiles;
 use crate::model::{
-    Bytes, Checkpoint, Hardware, IfName, Link, Loss, NetState, NetnsIdentity, NodeIdentity,
-    NodeState, PodId, PodInfo, Problem, StackLink, Stamp,
+    AnswerRecord, Bytes, Checkpoint, Hardware, IfName, Link, Loss, NetState, NetnsIdentity,
+    NodeIdentity, NodeState, PodId, PodInfo, Problem, StackLink, Stamp,
 };
 
 /// What runs now.
@@ -40,6 +40,9 @@ pub(crate) struct Moment {
     #[cfg_attr(test, serde(default))]
     pub netns: Option<NetnsIdentity>,
     pub host: NetState,
+    /// What has answered the pods and the host, by their neighbour tables.
+    #[cfg_attr(test, serde(default))]
+    pub answers: Vec<AnswerRecord>,
     /// The links that had these ifindexes, which something of the host still names.
     #[cfg_attr(test, serde(default))]
     pub former_indexes: BTreeMap<u32, IfName>,
@@ -116,6 +119,8 @@ pub(crate) struct Archive {
     /// The host's state, if it was recorded in this boot of this machine.
     pub node: Option<NodeState>,
     by_netns: ByNetns<PodId>,
+    /// What has answered the pods.
+    answers: HashMap<PodId, Vec<AnswerRecord>>,
     /// The generations, newest first; read only where something of them is needed.
     pub past: Vec<PastFiles>,
 }
@@ -139,10 +144,25 @@ impl Archive {
         });
         Self {
             by_netns: ByNetns::new(with_netns),
+            answers: node
+                .as_ref()
+                .map(|node| node.answers.by_pod())
+                .unwrap_or_default(),
             checkpoints,
             node,
             past: Vec::new(),
         }
+    }
+
+    /// What has answered this pod.
+    pub(crate) fn answers_of(&self, pod: &PodId) -> &[AnswerRecord] {
+        self.answers.get(pod).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether something has answered this pod, or the host, and is not among what answers `now`.
+    pub(super) fn has_silent(&self, pod: Option<&PodId>, now: &[AnswerRecord]) -> bool {
+        let node = self.node.as_ref();
+        node.is_some_and(|node| node.answers.has_silent(pod, now))
     }
 
     /// The file of this name.

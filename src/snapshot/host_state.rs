@@ -13,7 +13,7 @@ use crate::model::{
 };
 use crate::plan::snapshot_quality;
 use crate::plan::snapshot_quality::{
-    host_loss, less_restorable, missing_nic, unsupported_and_lost,
+    host_loss, less_restorable, missing_nic, silent_below_host, unsupported_and_lost,
 };
 
 /// What the decision for the host depends on.
@@ -38,10 +38,11 @@ impl Known<'_> {
         // Without the pods' links it is clear that theirs below is gone.
         let lost = (!has_lost_pod).then(|| self.lost_link()).flatten();
         let lost = lost.or_else(|| self.lost());
-        let is_given_up = self.is_accepted && lost.is_some();
+        let is_silent = self.stored.has_silent(None, &self.moment.answers);
+        let is_given_up = self.is_accepted && (lost.is_some() || is_silent);
         let has_lost = has_lost_pod || (lost.is_some() && !is_given_up);
         let problems = match lost {
-            Some(_) if is_given_up => vec![SnapshotCause::HostGivenUp.info("host")],
+            _ if is_given_up => vec![SnapshotCause::HostGivenUp.info("host")],
             // What took the pods' links took this, too.
             Some(problem) if has_lost_pod => vec![problem.demoted()],
             Some(problem) => vec![problem],
@@ -75,12 +76,15 @@ impl Known<'_> {
         let (then, now) = (&recorded.state, &self.moment.host);
         let generation = self.stored.generation_of_node();
         let gone = unsupported_and_lost(then, now, &under).into_iter().next();
-        if let Some((link, what)) = host_loss(then, now, under) {
+        if let Some((link, what)) = host_loss(then, &recorded.answers.of_host(), now, under) {
             return Some(SnapshotCause::HostLost { what, generation }.error(&link));
         }
         if let Some(link) = self.missing_nic(then) {
             let what = LossCause::LinkGone;
             return Some(SnapshotCause::HostLost { what, generation }.error(link));
+        }
+        if let Some(link) = silent_below_host(then, now) {
+            return Some(SnapshotCause::HostNoCarrier.error(&link));
         }
         gone.map(|lost| SnapshotCause::HostObjectLost.error(lost.object))
             .or_else(|| less_restorable(then, now, generation, true))

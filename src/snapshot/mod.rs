@@ -146,13 +146,12 @@ pub(crate) fn capture(
     accept: &[Bytes],
     store: &Store,
 ) -> Result<(Captured, Inventory), Problem> {
-    let (now, stored, answers, inventory) = observe(look, selection, accept, store)?;
+    let (now, stored, inventory) = observe(look, selection, accept, store)?;
     let changes = decide(now, &stored);
     let captured = Captured {
         changes,
         stored,
         proxies: None,
-        answers,
     };
     Ok((captured, inventory))
 }

@@ -17,8 +17,8 @@ use crate::kernel::{Error, dump};
 use crate::matching::Selection;
 use crate::matching::claims::{Claimant, contests};
 use crate::model::{
-    AnswerRecord, Bytes, Hardware, IfName, Link, LinkGraph, Mac, NetState, NodeIdentity, NodeState,
-    Problem, stack,
+    Bytes, ChainLink, Hardware, HostSide, IfName, Link, LinkGraph, Mac, NetState, NodeIdentity,
+    NodeState, Problem, stack,
 };
 use crate::plan::snapshot_quality::{host_loss, pod_loss, unsupported_and_lost};
 use crate::records::cni_cache;
@@ -29,13 +29,13 @@ use crate::records::stored::load_node;
 use crate::runtime::RuntimeAnswer;
 use crate::store::Store;
 
-/// Takes down what was seen of the host and the selected pods, and what has answered them; returns these too, without their problems.
+/// Takes down what was seen of the host and the selected pods; returns these too, without their problems.
 pub(super) fn observe(
     look: Look,
     selection: &Selection,
     accept: &[Bytes],
     store: &Store,
-) -> Result<(Observation, Archive, Vec<AnswerRecord>, Inventory), Problem> {
+) -> Result<(Observation, Archive, Inventory), Problem> {
     let Look {
         at,
         stored,
@@ -55,16 +55,15 @@ pub(super) fn observe(
     let answers = neighbours::answers(pods, &observed, host, &at.wall);
     host.read_nics();
     leave_to_pods(&mut host.state, &observed, &claims);
-    let recorded = load_node(store, &mut problems)?;
-    let links_after = complete_host(host, recorded.as_ref()).unwrap_or_else(|error| {
+    let files = stored.into_iter();
+    let checkpoints = files.map(|(id, file)| (id, file.map_err(|error| error.problem())));
+    let mut archive = Archive::new(checkpoints.collect(), load_node(store, &mut problems)?);
+    let links_after = complete_host(host, &archive).unwrap_or_else(|error| {
         problems.push(cannot_observe("host", &error));
         complete = false;
         Vec::new()
     });
     problems.extend(contested(pods, &observed, &host.state, node, store));
-    let stored = stored.into_iter();
-    let checkpoints = stored.map(|(id, file)| (id, file.map_err(|error| error.problem())));
-    let mut archive = Archive::new(checkpoints.collect(), recorded);
     if needs_past(pods, &observed, &host.state, &archive, node) {
         archive.past = store.past();
     }
@@ -76,6 +75,7 @@ pub(super) fn observe(
         node: node.clone(),
         netns: machine::host(),
         host: host_now,
+        answers,
         former_indexes,
         links_after,
         devices_inside: devices_inside(&observed).filter(|_| selection.is_everything()),
@@ -88,13 +88,18 @@ pub(super) fn observe(
         problems,
         accept: accept.to_vec(),
     };
-    Ok((now, archive, answers, inventory))
+    Ok((now, archive, inventory))
 }
 
 /// Looks up the ways of the host's packets; returns its links after everything else was read.
-fn complete_host(host: &mut Host, recorded: Option<&NodeState>) -> Result<Vec<Link>, Error> {
-    let known = recorded.iter().flat_map(|node| node.state.known_packets());
-    let known: Vec<_> = known.collect();
+fn complete_host(host: &mut Host, archive: &Archive) -> Result<Vec<Link>, Error> {
+    let recorded = archive.node.as_ref();
+    let mut known = recorded.map_or_else(Vec::new, NodeState::known_packets);
+    let own = archive
+        .readable()
+        .filter_map(|(_, one)| one.netfix.as_ref());
+    let chains = own.flat_map(|own| &own.chain);
+    known.extend(chains.flat_map(ChainLink::packets));
     ways(&mut host.socket, &mut host.state, &known)?;
     dump::links(&mut host.socket, None, &mut Vec::new())
 }
@@ -194,11 +199,12 @@ fn needs_past(
     node: &NodeIdentity,
 ) -> bool {
     let recorded = archive.node.as_ref();
+    let side = HostSide::new(host);
     let has_host_lost = || {
         let under: BTreeSet<&IfName> = archive.stacks(node).map(|(_, link)| &link.name).collect();
         recorded.is_some_and(|old| {
             !unsupported_and_lost(&old.state, host, &under).is_empty()
-                || host_loss(&old.state, host, under).is_some()
+                || host_loss(&old.state, &old.answers.of_host(), host, under).is_some()
         })
     };
     let mut both = pods.iter().zip(observed);
@@ -207,7 +213,8 @@ fn needs_past(
         match (good, observed) {
             (None, _) => true,
             (Some(good), Ok((state, torn))) => {
-                torn.is_some() || pod_loss(&good.own.state, good.own.under(), state, host).is_some()
+                let beside = good.own.beside(archive.answers_of(&pod.info.id));
+                torn.is_some() || pod_loss(&good.own.state, beside, state, &side).is_some()
             }
             (Some(_), Err(_)) => false,
         }

@@ -23,8 +23,6 @@ pub(crate) struct Captured {
     pub(super) stored: Archive,
     /// What answers for addresses of pods; `None` keeps what is recorded.
     pub proxies: Option<Vec<AddressProxy>>,
-    /// What has answered pods and the host, by their neighbour tables.
-    pub(super) answers: Vec<AnswerRecord>,
 }
 
 impl Captured {
@@ -106,13 +104,14 @@ impl Captured {
             changes,
             stored,
             proxies,
-            answers,
         } = self;
         let Changes {
             at,
             pods,
             gone,
             host,
+            answers,
+            given_up,
             problems,
             makes_generation,
             is_complete,
@@ -139,7 +138,7 @@ impl Captured {
         writing.problems.extend(problems);
         let (mut recorded, mut generations) = (None, Generations::default());
         if let Ok(spare) = held {
-            recorded = writing.node_state(change, is_complete, (proxies, answers));
+            recorded = writing.node_state(change, is_complete, proxies, (given_up, answers));
             generations = writing.generations(keep, spare, makes_generation);
         }
         let Writing {
@@ -296,7 +295,8 @@ impl Writing<'_> {
         &mut self,
         host: HostChange,
         is_complete: bool,
-        (proxies, mut answers): (Option<Vec<AddressProxy>>, Vec<AnswerRecord>),
+        proxies: Option<Vec<AddressProxy>>,
+        (given_up, mut answers): (Vec<Option<PodId>>, Vec<AnswerRecord>),
     ) -> Option<NodeState> {
         let mut node = match (host, &self.stored.node) {
             (HostChange::Keep(_), None) => return None,
@@ -323,6 +323,9 @@ impl Writing<'_> {
             .filter_map(|one| is_good(one.state).then_some(&one.pod.info.id))
             .collect();
         answers.retain(|one| one.pod.as_ref().is_none_or(|id| good.contains(id)));
+        for pod in given_up {
+            node.answers.give_up(pod.as_ref(), &answers);
+        }
         node.answers.take(answers, &self.at.wall);
         for id in good {
             node.note_seen(id, &self.at);

@@ -11,10 +11,10 @@ use crate::model::problem::WindowCause;
 use crate::model::text::join;
 use crate::model::window::WindowPod;
 use crate::model::{
-    IfName, Interface, LinkGraph, NetState, NetnsIdentity, NodeIdentity, PodInfo, Problem,
+    HostSide, IfName, Interface, NetState, NetnsIdentity, NodeIdentity, PodInfo, Problem,
     StackLink, State, Window, interfaces, stack,
 };
-use crate::plan::snapshot_quality::pod_loss;
+use crate::plan::snapshot_quality::{BesideState, pod_loss};
 use crate::records::stored::{Stored, load};
 use crate::refusal::Refusal;
 use crate::store::Store;
@@ -60,12 +60,12 @@ impl Unselected {
             pods.any(|pod| pod.identity.is_same(identity))
         };
         all.pods.retain(|pod| !is_selected(&pod.identity));
-        let host = &all.host.state;
+        let host = &HostSide::new(&all.host.state);
         let states = observe_at_least_claims(&mut selected.pods, &selected.host);
-        let graph = LinkGraph::new(&host.links);
+        let graph = &host.graph;
         let own = states.iter().flatten();
-        let own: Vec<_> = own.map(|state| PodDrivers::of(state, &graph)).collect();
-        let reloaded = at_risk::reloaded(&own, &request.devices, &graph)?;
+        let own: Vec<_> = own.map(|state| PodDrivers::of(state, graph)).collect();
+        let reloaded = at_risk::reloaded(&own, &request.devices, graph)?;
         let states = observe_at_least_claims(&mut all.pods, &all.host);
         let mut found = Self::default();
         for (pod, state) in all.pods.iter().zip(states) {
@@ -80,7 +80,7 @@ impl Unselected {
             };
             let (good, stack) = good(&stored, &all.node, &pod.identity, &pod.info, (&state, host))
                 .unwrap_or_else(|| (state.clone(), graph.under(&state.links)));
-            if PodDrivers::new(&good, &stack, &graph).may_be_of(&reloaded) {
+            if PodDrivers::new(&good, &stack, graph).may_be_of(&reloaded) {
                 found.devices.extend(stack::devices(&stack).cloned());
                 found.pods.push(UnselectedPod {
                     info: pod.info.clone(),
@@ -132,8 +132,9 @@ impl Unselected {
         }
         let mut now = Inventory::open(&Selection::everything())?;
         let states = observe_pods(&mut now.pods, &now.host);
+        let host = HostSide::new(&now.host.state);
         for pod in &mut self.pods {
-            let Some((identity, good, under)) = &pod.known else {
+            let Some((identity, good, stack)) = &pod.known else {
                 pod.state = Some(State::Unknown);
                 continue;
             };
@@ -144,7 +145,11 @@ impl Unselected {
                 None => State::Gone,
                 Some((_, Err(_))) => State::Unknown,
                 Some((_, Ok(state))) => {
-                    match pod_loss(good, (under, &[]), state, &now.host.state) {
+                    let beside = BesideState {
+                        stack,
+                        ..BesideState::default()
+                    };
+                    match pod_loss(good, beside, state, &host) {
                         Some(_) => State::Degraded,
                         None => State::InSync,
                     }
@@ -170,12 +175,12 @@ fn good(
     node: &NodeIdentity,
     identity: &NetnsIdentity,
     info: &PodInfo,
-    (now, host): (&NetState, &NetState),
+    (now, host): (&NetState, &HostSide<'_>),
 ) -> Option<(NetState, Vec<StackLink>)> {
     let extensions = stored.checkpoints.iter();
     let extensions = extensions.filter_map(|(_, checkpoint)| checkpoint.netfix.as_ref());
     let own = extensions.filter(|one| one.is_about(node, identity, info));
     let newest = own.max_by_key(|one| one.rank())?;
-    pod_loss(&newest.state, newest.under(), now, host)?;
+    pod_loss(&newest.state, newest.beside(&[]), now, host)?;
     Some((newest.state.clone(), newest.stack.clone()))
 }

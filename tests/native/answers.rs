@@ -126,6 +126,35 @@ fn what_never_answered_is_a_warning_beside_an_answer_on_its_link() {
 }
 
 #[test]
+fn a_gateway_that_a_person_gives_up_counts_as_one_that_never_answered() {
+    let node = Node::without_addresses();
+    let pod = node.pod("web").simple();
+    node.snapshot();
+    node.netfix("verify").exits(0);
+    node.gateway.ip(&format!("addr del {GATEWAY4}/16 dev up0"));
+    pod.ip("neigh flush all");
+    let lost = node.netfix_json("verify --answer-wait 2s").exits(1);
+    assert_eq!(state(&lost, &pod), "unreachable", "{}", lost.transcript());
+    // A snapshot alone gives nothing up.
+    node.snapshot();
+    assert!(recorded(&node, &pod, GATEWAY4)["ping"].is_string());
+    node.netfix(&format!("snapshot --accept {}", pod.name()))
+        .exits(0);
+    let known = recorded(&node, &pod, GATEWAY4);
+    assert!(known["ping"].is_null() && known["arp"].is_null() && known["mac"].is_null());
+    let after = node.netfix_json("verify --answer-wait 2s");
+    let silent = after.pod(&pod)["gateways"][0].clone();
+    assert_eq!(silent["never_answered"], true, "{}", after.transcript());
+    // It must answer again once it has answered, and one that answers is nothing to give up.
+    node.gateway.ip(&format!("addr add {GATEWAY4}/16 dev up0"));
+    node.netfix("verify").exits(0);
+    assert!(wait_until(|| pings(&pod, GATEWAY4)));
+    node.netfix(&format!("snapshot --accept {}", pod.name()))
+        .exits(4);
+    assert!(recorded(&node, &pod, GATEWAY4)["ping"].is_string());
+}
+
+#[test]
 fn a_snapshot_records_what_the_neighbour_table_shows() {
     let node = Node::without_addresses();
     let pod = node.pod("web").simple();

@@ -3,8 +3,8 @@
 //!
 //! `NETFIX_BLESS=1 cargo test --test plan` writes the results again; read them before the commit.
 
-use netfix::model::{CutOff, NetState};
-use netfix::plan::{HostSide, cut_off};
+use netfix::model::{CutOff, HostSide, NetState};
+use netfix::plan::cut_off;
 use serde::Deserialize;
 
 use crate::cases;

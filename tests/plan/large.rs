@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use netfix::model::net::route::Position;
-use netfix::model::{Address, IfName, Link, LinkKind, NetState, Route, Rule};
+use netfix::model::{Address, ChainLink, HostSide, IfName, Link, LinkKind, NetState, Route, Rule};
 use netfix::plan::{
     self, DaemonState, HostLinks, NetlinkStep, NicRules, Observed, OrderedObject, Plan, Rewrite,
     Step,
@@ -350,6 +350,21 @@ fn processor_time() -> Duration {
     Duration::from(now)
 }
 
+/// A host that routes to as many pods, each behind a pair, and what carries the packets of each.
+fn routed(count: u64) -> (NetState, Vec<Vec<ChainLink>>) {
+    let (mut host, mut chains) = (NetState::default(), Vec::new());
+    for number in 0..count {
+        let dev = format!("v{number}");
+        let route = route(number, 0, None, &dev);
+        let link = json!({"name": dev, "routes": [&route]});
+        chains.push(vec![serde_json::from_value(link).expect("a link")]);
+        host.links
+            .push(Link::plain(name(&dev), LinkKind::other("veth")));
+        host.routes.push(route);
+    }
+    (host, chains)
+}
+
 /// The best of three.
 fn time(count: u64) -> Duration {
     let (wanted, now) = (large(count, 0), large(count, count / 2));
@@ -359,13 +374,18 @@ fn time(count: u64) -> Duration {
         bridges(number, 1, 1400),
         bridges(number, 2 * number + 1, 1500),
     );
+    let (host, chains) = routed(count);
     let once = || {
         let begin = processor_time();
+        let side = HostSide::new(&host);
+        for chain in &chains {
+            assert_eq!(plan::snapshot_quality::chain_loss(chain, &side), None);
+        }
         let plan = planned(&wanted, &now);
-        let lost = plan::snapshot_quality::loss(&wanted, &now);
+        let lost = plan::snapshot_quality::loss(&wanted, &[], &now);
         assert!(lost.is_some() && plan.steps.len() as u64 > count);
         assert_eq!(planned(&crowd, &other_way).steps.len(), 3);
-        assert_eq!(plan::snapshot_quality::loss(&layers, &layers), None);
+        assert_eq!(plan::snapshot_quality::loss(&layers, &[], &layers), None);
         let plan = planned(&layers, &made_again);
         assert!(plan.problems.len() as u64 > count);
         processor_time().saturating_sub(begin)

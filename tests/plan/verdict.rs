@@ -5,7 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use netfix::model::{ChainLink, IfName, Loss, NetState, StackLink};
+use netfix::model::{AnswerRecord, ChainLink, HostSide, IfName, Loss, NetState, StackLink};
+use netfix::plan::snapshot_quality::BesideState;
 use netfix::plan::{self, DaemonState, HostLinks, NicRules, Observed, PodVerdict};
 use serde::Deserialize;
 
@@ -37,7 +38,10 @@ fn verdict(case: &Case) -> String {
         ..HostLinks::default()
     };
     let plan = plan::pod(&case.before, &BTreeSet::new(), observed, &links);
-    match PodVerdict::new(plan::snapshot_quality::loss(&case.before, &case.now), &plan) {
+    match PodVerdict::new(
+        plan::snapshot_quality::loss(&case.before, &[], &case.now),
+        &plan,
+    ) {
         PodVerdict::InSync => "in sync\n".to_owned(),
         PodVerdict::Drifted => "drifted\n".to_owned(),
         PodVerdict::CutOff { .. } => unreachable!("no record is marked"),
@@ -64,13 +68,21 @@ struct ReachCase {
     good: NetState,
     stack: Vec<StackLink>,
     chain: Vec<ChainLink>,
+    /// What had answered the pod.
+    #[serde(default)]
+    answers: Vec<AnswerRecord>,
     now: NetState,
     host: NetState,
 }
 
 fn reach(case: &ReachCase) -> String {
-    let under = (case.stack.as_slice(), case.chain.as_slice());
-    let lost = plan::snapshot_quality::pod_loss(&case.good, under, &case.now, &case.host);
+    let beside = BesideState {
+        stack: &case.stack,
+        chain: &case.chain,
+        answers: &case.answers,
+    };
+    let host = HostSide::new(&case.host);
+    let lost = plan::snapshot_quality::pod_loss(&case.good, beside, &case.now, &host);
     assert_eq!(lost.is_none(), case.alive, "{}: {lost:?}", case.why);
     match lost {
         None => "reaches the same\n".to_owned(),
@@ -94,11 +106,15 @@ struct HostCase {
     why: String,
     alive: bool,
     good: NetState,
+    /// What had answered it.
+    #[serde(default)]
+    answers: Vec<AnswerRecord>,
     now: NetState,
 }
 
 fn host(case: &HostCase) -> String {
-    let lost = plan::snapshot_quality::host_loss(&case.good, &case.now, BTreeSet::new());
+    let lost =
+        plan::snapshot_quality::host_loss(&case.good, &case.answers, &case.now, BTreeSet::new());
     assert_eq!(lost.is_none(), case.alive, "{}: {lost:?}", case.why);
     match lost {
         None => "reaches the same\n".to_owned(),

@@ -1,12 +1,13 @@
 //! The data of kinds of links that netfix stores as bytes, and the lower device in it.
 
 use netlink_packet_core::Nla;
-use netlink_packet_route::link::{InfoData, InfoKind};
+use netlink_packet_route::link::{BridgePortState, InfoBridgePort, InfoData, InfoKind};
 
 use crate::kernel::codec::nested::{Nested, word};
 use crate::kernel::codec::text;
 use crate::kernel::link::RawLink;
 use crate::model::LinkKind;
+use crate::model::fidelity::AttributeTable;
 use crate::model::net::link::lower::LowerKind;
 use crate::model::net::link::port::BACKUP_PORT;
 use crate::model::net::raw::RawAttribute;
@@ -65,6 +66,22 @@ impl RawLink {
 /// The ifindex of a lower device.
 pub(super) fn index(lower: &RawAttribute) -> Option<u32> {
     word(&lower.value, 0)
+}
+
+/// The settings of a port that a restore sends back.
+pub(super) fn port_settings(infos: &[impl Nla], table: &AttributeTable) -> Vec<RawAttribute> {
+    let mut settings: Vec<_> = infos
+        .iter()
+        .map(text::stored)
+        .filter(|raw| table.is_sent_back(raw.number))
+        .collect();
+    settings.sort_by_key(|raw| raw.number);
+    settings
+}
+
+/// Whether a port of a bridge passes no packet.
+pub(super) fn blocks(info: &InfoBridgePort) -> bool {
+    matches!(info, InfoBridgePort::State(BridgePortState::Disabled))
 }
 
 /// The ifindex of the backup of a port of a bridge.

@@ -1,10 +1,10 @@
 //! Reading links: from the kernel's messages to the model.
 
-use netlink_packet_core::{Nla, NlasIterator, Parseable, ParseableParametrized};
+use netlink_packet_core::{NlasIterator, Parseable, ParseableParametrized};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
-    InfoBridge, InfoData, InfoKind, InfoPortData, LinkAttribute, LinkFlags, LinkInfo,
-    LinkLayerType, LinkMessage, LinkMode, LinkXdp, State, XdpAttached,
+    BridgeStpState, InfoBridge, InfoData, InfoKind, InfoPortData, LinkAttribute, LinkFlags,
+    LinkInfo, LinkLayerType, LinkMessage, LinkMode, LinkXdp, State, XdpAttached,
 };
 
 use super::{data, kind};
@@ -13,7 +13,7 @@ use crate::kernel::codec::text::LinkText;
 use crate::kernel::conf::devconf;
 use crate::kernel::link::bond;
 use crate::kernel::{Errno, Error, Socket};
-use crate::model::fidelity::{AttributeTable, BOND_PORT, BRIDGE_PORT};
+use crate::model::fidelity::{BOND_PORT, BRIDGE_PORT};
 use crate::model::net::link::{Flags, OffloadLimit, Queues, VlanId};
 use crate::model::net::raw::RawAttribute;
 use crate::model::{IfName, Link, LinkKind, Mac};
@@ -29,6 +29,8 @@ pub(in crate::kernel) struct RawLink {
     pub master: Option<u32>,
     pub primary: Option<u32>,
     pub backup: Option<u32>,
+    /// Whether a bridge runs a spanning tree.
+    pub has_stp: bool,
     pub has_hardware: bool,
     /// Which port of its device it is.
     pub port: Option<String>,
@@ -100,6 +102,7 @@ pub(in crate::kernel) fn parse(message: LinkMessage) -> Option<RawLink> {
         master: None,
         primary: None,
         backup: None,
+        has_stp: false,
         has_hardware: false,
         port: None,
         flaws: Vec::new(),
@@ -216,6 +219,7 @@ impl RawLink {
     fn take_bridge(&mut self, infos: &[InfoBridge]) {
         for info in infos {
             match info {
+                InfoBridge::StpState(state) => self.has_stp = *state != BridgeStpState::Disabled,
                 InfoBridge::VlanFiltering(is_on) => self.link.vlan_filtering = *is_on,
                 InfoBridge::VlanDefaultPvid(id) => {
                     self.link.default_pvid = VlanId::try_from(*id).ok().filter(|_| *id != 0);
@@ -247,12 +251,13 @@ impl RawLink {
                     None => continue,
                 },
                 LinkInfo::PortData(InfoPortData::BridgePort(infos)) => {
-                    self.link.port = port_settings(&infos, &BRIDGE_PORT);
+                    self.link.port = data::port_settings(&infos, &BRIDGE_PORT);
                     self.backup = data::backup_port(&infos);
+                    self.link.blocked = infos.iter().any(data::blocks);
                     continue;
                 }
                 LinkInfo::PortData(InfoPortData::BondPort(infos)) => {
-                    self.link.port = port_settings(&infos, &BOND_PORT);
+                    self.link.port = data::port_settings(&infos, &BOND_PORT);
                     continue;
                 }
                 _ => continue,
@@ -263,16 +268,6 @@ impl RawLink {
             }
         }
     }
-}
-
-fn port_settings(infos: &[impl Nla], table: &AttributeTable) -> Vec<RawAttribute> {
-    let mut settings: Vec<_> = infos
-        .iter()
-        .map(text::stored)
-        .filter(|raw| table.is_sent_back(raw.number))
-        .collect();
-    settings.sort_by_key(|raw| raw.number);
-    settings
 }
 
 fn flags(flags: LinkFlags) -> Flags {

@@ -20,6 +20,7 @@ pub(in crate::kernel) fn resolve(raw: RawLink, names: &Names, host: Option<HostV
         master,
         primary,
         backup,
+        has_stp: _,
         has_hardware,
         port,
         flaws: _,

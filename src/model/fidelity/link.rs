@@ -224,7 +224,7 @@ pub const BRIDGE_PORT: AttributeTable = AttributeTable {
              with it; VLANs of tunnels (`IFLA_BRIDGE_VLAN_TUNNEL_INFO`) and groups with a list of sources are named at the snapshot",
     twin: Reported,
     rows: &[
-        row(1, "IFLA_BRPORT_STATE", State, ""),
+        row(1, "state", Used, ""),
         row(2, "priority", SentBack, "fidelity/ports"),
         row(3, "cost", SentBack, "fidelity/ports"),
         row(4, "hairpin", SentBack, "fidelity/ports"),

@@ -22,6 +22,37 @@ pub struct Packet {
     pub bound: Option<IfName>,
 }
 
+impl Packet {
+    /// One of which the destination alone decides the way.
+    pub(crate) fn plain(to: IpAddr) -> Self {
+        Self {
+            to,
+            from: None,
+            mark: None,
+            bound: None,
+        }
+    }
+
+    /// To a neighbour of this link.
+    pub(crate) fn to_neighbour(to: IpAddr, dev: &IfName) -> Self {
+        let bound = is_link_local(to).then(|| dev.clone());
+        Self {
+            bound,
+            ..Self::plain(to)
+        }
+    }
+
+    /// Whether the destination alone decides its way.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.from.is_none() && self.mark.is_none() && self.bound.is_none()
+    }
+}
+
+/// Whether it is an address of IPv6 that every link has for itself.
+pub(crate) fn is_link_local(ip: IpAddr) -> bool {
+    matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local())
+}
+
 /// The way of a packet, by the kernel's lookup (`ip route get`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PacketWay {

@@ -1,6 +1,7 @@
 //! What has answered the host and each pod: gateways and neighbours, by ARP or neighbour discovery, and to pings. What has answered
 //! before must answer again; what has never answered is no fault of a restore.
 
+use std::collections::HashMap;
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
@@ -40,6 +41,11 @@ impl AnswerRecord {
         self.arp.is_some() || self.ping.is_some()
     }
 
+    /// Whether both are about the same neighbour.
+    fn is_of(&self, other: &Self) -> bool {
+        (&self.pod, self.address, &self.dev) == (&other.pod, other.address, &other.dev)
+    }
+
     /// When it last answered.
     fn last(&self) -> Option<&String> {
         self.arp.iter().chain(&self.ping).max()
@@ -71,6 +77,38 @@ impl AnswerRecords {
         self.0.iter().filter(move |one| one.pod.as_ref() == pod)
     }
 
+    /// What is known about the neighbours of the host.
+    #[must_use]
+    pub fn of_host(&self) -> Vec<AnswerRecord> {
+        self.of_namespace(None).cloned().collect()
+    }
+
+    /// What is known about the neighbours of each pod.
+    #[must_use]
+    pub fn by_pod(&self) -> HashMap<PodId, Vec<AnswerRecord>> {
+        let mut all: HashMap<_, Vec<_>> = HashMap::new();
+        for one in &self.0 {
+            if let Some(pod) = &one.pod {
+                all.entry(pod.clone()).or_default().push(one.clone());
+            }
+        }
+        all
+    }
+
+    /// Whether something has answered the pod, or the host, and is not among what answers `now`.
+    pub(crate) fn has_silent(&self, pod: Option<&PodId>, now: &[AnswerRecord]) -> bool {
+        let mut known = self.of_namespace(pod);
+        known.any(|one| one.has_answered() && !now.iter().any(|now| now.is_of(one)))
+    }
+
+    /// Counts as never answered what has answered the pod, or the host, and is not among what answers `now`: a person gave it up.
+    pub(crate) fn give_up(&mut self, pod: Option<&PodId>, now: &[AnswerRecord]) {
+        let own = self.0.iter_mut().filter(|one| one.pod.as_ref() == pod);
+        for one in own.filter(|one| !now.iter().any(|now| now.is_of(one))) {
+            (one.mac, one.arp, one.ping) = (None, None, None);
+        }
+    }
+
     /// Whether this adds to what is known: another MAC, or an answer where there was none since that time.
     #[must_use]
     pub fn is_new(&self, found: &AnswerRecord, since: &str) -> bool {
@@ -99,10 +137,7 @@ impl AnswerRecords {
 
     /// Notes what was found; of more than are kept of a namespace, the oldest answer goes.
     pub fn note(&mut self, found: AnswerRecord) {
-        let is_same = |one: &&mut AnswerRecord| {
-            (&one.pod, one.address, &one.dev) == (&found.pod, found.address, &found.dev)
-        };
-        if let Some(known) = self.0.iter_mut().find(is_same) {
+        if let Some(known) = self.0.iter_mut().find(|one| one.is_of(&found)) {
             known.mac = found.mac.or(known.mac);
             known.arp = found.arp.max(known.arp.take());
             known.ping = found.ping.max(known.ping.take());

@@ -28,7 +28,8 @@ pub(super) fn of_others(wanted: &Indexed<'_>, now: &Indexed<'_>) -> BTreeSet<IfN
         })
         .filter(|link| giver(link, wanted).is_none())
         .collect();
-    if others.iter().any(|link| link.is_on_host()) && loss::loss(wanted.state, now.state).is_some()
+    if others.iter().any(|link| link.is_on_host())
+        && loss::loss(wanted.state, &[], now.state).is_some()
     {
         others.retain(|link| !link.is_on_host());
     }

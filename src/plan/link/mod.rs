@@ -69,6 +69,7 @@ impl<'a> LinkPlanner<'a> {
             master: None,
             port: Vec::new(),
             backup_port: None,
+            blocked: false,
             vlans: None,
             mdb: Vec::new(),
             broadcast: None,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::diff::{self, is_bond_port};
 use super::fdb::{self, FdbTable};
-use crate::model::net::link::port::PortVlans;
+use crate::model::net::link::port::{FORWARDING, PortVlans, STATE};
 use crate::model::net::raw::RawAttribute;
 use crate::model::problem::{ConflictCause, PlanCause};
 use crate::model::{IfName, Indexed, Link, Problem};
@@ -98,7 +98,13 @@ pub(super) fn steps(
             in_tables(wanted, &as_new_port(now, bridge), bridge, daemons, plan);
         }
     } else if now.master.as_ref() == Some(name) {
-        let settings = settings(wanted, now);
+        let mut settings = settings(wanted, now);
+        if now.blocked && !wanted.blocked {
+            settings.push(RawAttribute {
+                number: STATE,
+                value: vec![FORWARDING],
+            });
+        }
         if !settings.is_empty() {
             plan.push(Step::set(&now.name, Change::Port(settings)));
         }

@@ -10,17 +10,9 @@ use std::net::IpAddr;
 use crate::model::net::route::KIND_UNICAST;
 use crate::model::net::traffic::ObjectKind;
 use crate::model::{
-    Address, CutOff, CutOffCause, IfName, IpFamily, Link, LinkFault, LinkGraph, LinkKind, NetState,
-    Parent, Route, Tie,
+    Address, CutOff, CutOffCause, HostSide, IfName, IpFamily, Link, LinkFault, LinkGraph, LinkKind,
+    NetState, Parent, Route, Tie,
 };
-
-/// The host, as the pods on it see it.
-#[derive(Debug)]
-pub struct HostSide<'a> {
-    state: &'a NetState,
-    /// Its links.
-    pub(crate) graph: LinkGraph<'a>,
-}
 
 /// Why this pod reaches nothing; `None` where it may reach something, or is not judged.
 #[must_use]
@@ -145,13 +137,6 @@ fn leads_out(route: &Route) -> bool {
 }
 
 impl<'a> HostSide<'a> {
-    /// The host's side in this state.
-    #[must_use]
-    pub fn new(state: &'a NetState) -> Self {
-        let graph = LinkGraph::new(&state.links);
-        Self { state, graph }
-    }
-
     /// Why a link of a pod carries no packet.
     fn fault(&self, link: &Link, pod: &NetState) -> Option<CutOffCause> {
         let own = LinkFault::of(Some(link));

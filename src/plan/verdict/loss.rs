@@ -4,7 +4,7 @@
 //! default route, all routes with a gateway; and any way that packets had by the kernel's lookups. What a daemon withdraws, what comes
 //! without netfix and what has moved is no loss.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::IpAddr;
 
 use ipnet::IpNet;
@@ -12,16 +12,16 @@ use ipnet::IpNet;
 use crate::model::checkpoint::Extension;
 use crate::model::net::route::KIND_UNICAST;
 use crate::model::{
-    Address, ChainLink, Hardware, IfName, Indexed, IpFamily, Link, LinkGraph, LinkKind, Loss,
-    LossCause, NetState, Parent, Route, StackLink, stack,
+    Address, AnswerRecord, ChainLink, HostSide, IfName, Indexed, IpFamily, Link, LinkKind, Loss,
+    LossCause, NetState, Parent, Route, StackLink, chain, stack,
 };
 use crate::plan::daemons;
 
-/// What a namespace has lost since its good record.
+/// What a namespace has lost since its good record, and since neighbours gave it these `answers`.
 #[must_use]
-pub fn loss(good: &NetState, now: &NetState) -> Option<Loss> {
+pub fn loss(good: &NetState, answers: &[AnswerRecord], now: &NetState) -> Option<Loss> {
     let kept = daemons::without_withdrawn(good, now);
-    let both = Since::new(good, &kept, now);
+    let both = Since::new(good, answers, &kept, now);
     let good = &*kept;
     let mut links = good.links.iter();
     let loss = links
@@ -32,7 +32,7 @@ pub fn loss(good: &NetState, now: &NetState) -> Option<Loss> {
         })
         .or_else(|| both.gateway_routes())
         .or_else(|| {
-            let (dev, what) = both.lost_way(|_| true)?;
+            let (dev, what) = both.lost_ways(|_| true).into_iter().next()?;
             Some(Loss::new(good.link(&dev)?, what))
         })?;
     // Another program made a link again, and did not complete it.
@@ -49,38 +49,49 @@ pub fn loss(good: &NetState, now: &NetState) -> Option<Loss> {
 #[must_use]
 pub fn pod_loss(
     good: &NetState,
-    (stack, chain): UnderPod<'_>,
+    beside: BesideState<'_>,
     now: &NetState,
-    host: &NetState,
+    host: &HostSide<'_>,
 ) -> Option<Loss> {
-    loss(good, now)
-        .or_else(|| uplink_loss(good, stack, host))
-        .or_else(|| chain_loss(chain, host))
+    loss(good, beside.answers, now)
+        .or_else(|| uplink_loss(good, beside.stack, host))
+        .or_else(|| chain_loss(beside.chain, host))
 }
 
 /// The link of the host that carried a pod's packets, of the `chain` of its good record, and does not any more.
 #[must_use]
-pub fn chain_loss(chain: &[ChainLink], host: &NetState) -> Option<Loss> {
-    chain.iter().find_map(|then| {
-        let (link, what) = (then.name.to_string(), then.fault(host)?);
-        Some(Loss { link, what })
-    })
+pub fn chain_loss(chain: &[ChainLink], host: &HostSide<'_>) -> Option<Loss> {
+    let (name, what) = chain::broken(chain, host)?;
+    let link = name.to_string();
+    Some(Loss { link, what })
 }
 
-/// The host's links under a pod, by its good record: all of them, and those that carried its packets.
-pub type UnderPod<'a> = (&'a [StackLink], &'a [ChainLink]);
+/// What netfix has recorded of a pod beside its own state.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct BesideState<'a> {
+    /// The host's links under it.
+    pub stack: &'a [StackLink],
+    /// Those of them that carried its packets.
+    pub chain: &'a [ChainLink],
+    /// What has answered it.
+    pub answers: &'a [AnswerRecord],
+}
 
 impl Extension {
-    /// The host's links under the pod's: all, and those that carried its packets.
-    pub(crate) fn under(&self) -> UnderPod<'_> {
-        (&self.stack, &self.chain)
+    /// What is recorded beside the pod's state, with these answers.
+    pub(crate) fn beside<'a>(&'a self, answers: &'a [AnswerRecord]) -> BesideState<'a> {
+        BesideState {
+            stack: &self.stack,
+            chain: &self.chain,
+            answers,
+        }
     }
 }
 
 /// What a pod has lost of the host's links under it, the `stack` of its good record: a bridge that its packets pass has no uplink any
 /// more. Its own links are unharmed.
 #[must_use]
-pub fn uplink_loss(pod: &NetState, stack: &[StackLink], host: &NetState) -> Option<Loss> {
+pub fn uplink_loss(pod: &NetState, stack: &[StackLink], host: &HostSide<'_>) -> Option<Loss> {
     stack::lost_uplink(stack, host)?;
     let is_on_host = |link: &&Link| {
         let ends = [&link.parent, &link.peer];
@@ -90,149 +101,10 @@ pub fn uplink_loss(pod: &NetState, stack: &[StackLink], host: &NetState) -> Opti
     Some(Loss::new(link, LossCause::Uplink))
 }
 
-/// What the host has lost since its good record: a link with addresses, or these, if it is a device, carries pods (`under`) or is on
-/// top of such a link; what went with a device that was made anew; or the default route. Other links belong to other programs.
-#[must_use]
-pub fn host_loss(
-    good: &NetState,
-    now: &NetState,
-    under: BTreeSet<&IfName>,
-) -> Option<(IfName, LossCause)> {
-    let kept = daemons::without_withdrawn(good, now);
-    let both = Since::new(good, &kept, now);
-    let good = &*kept;
-    let remade = remade(good, now, under.iter().copied());
-    let graph = LinkGraph::new(&good.links);
-    let mut own = graph.devices();
-    own.extend(under.into_iter().cloned());
-    let carrying = graph.all_above(&own);
-    let of_links = good
-        .links_but_loopback()
-        .filter(|link| carrying.contains(&link.name));
-    // A device that is missing may have been moved.
-    let is_there = |name: &IfName| {
-        let link = good.link(name);
-        link.is_some_and(|link| now.present(&link.name, link.hardware.as_ref()).is_some())
-    };
-    let with_device = graph.changed_with(remade.iter().filter(|name| is_there(name)));
-    let mut lost = of_links.filter_map(|link| {
-        let what = both.of_host_link(link, with_device.contains(&link.name))?;
-        Some((link, what))
-    });
-    let lost = lost.next().or_else(|| both.default_route());
-    let lost = lost.map(|(link, what)| (link.name.clone(), what));
-    lost.or_else(|| both.lost_way(|dev| carrying.contains(dev)))
-        .or_else(|| below_ways(&graph, now, &carrying, |_, now| !now.flags.up))
-}
-
-/// What carried the packets of the host below the links that they still go out of, and has no carrier any more.
-#[must_use]
-pub fn silent_below_host(good: &NetState, now: &NetState) -> Option<IfName> {
-    let is_silent = |then: &Link, now: &Link| then.flags.carrier && !now.flags.carrier;
-    let graph = LinkGraph::new(&good.links);
-    let carrying = graph.all_above(&graph.devices());
-    // A link that is down takes the carrier of those above it: that is the loss.
-    if below_ways(&graph, now, &carrying, |_, now| !now.flags.up).is_some() {
-        return None;
-    }
-    let lost = below_ways(&graph, now, &carrying, is_silent);
-    lost.map(|(name, _)| name)
-}
-
-/// What carried the packets of the host out of links that they still go out of, of these `carrying` ones, and does not any more.
-fn below_ways(
-    good: &LinkGraph<'_>,
-    now: &NetState,
-    carrying: &BTreeSet<IfName>,
-    is_broken: fn(&Link, &Link) -> bool,
-) -> Option<(IfName, LossCause)> {
-    let out = now.ways.iter().filter_map(|way| Some(way.exit.hop()?.0));
-    let out: BTreeSet<&IfName> = out.filter(|dev| carrying.contains(*dev)).collect();
-    let mut out = out.into_iter().filter_map(|dev| good.link(dev));
-    out.find_map(|link| {
-        let broken = now
-            .present(&link.name, link.hardware.as_ref())
-            .filter(|now| is_broken(link, now));
-        let own = broken.map(|now| (now.name.clone(), LossCause::LinkDown));
-        own.or_else(|| fault_below(good, link, (now, is_broken), 0))
-    })
-}
-
-/// Why nothing carries the packets of a link of the host any more, which is there: what is below it, by the good state.
-fn fault_below(
-    good: &LinkGraph<'_>,
-    link: &Link,
-    (now, is_broken): (&NetState, fn(&Link, &Link) -> bool),
-    depth: usize,
-) -> Option<(IfName, LossCause)> {
-    /// More than the kernel nests means a loop.
-    const DEEPEST: usize = 8;
-    let lower = good.carriers(link);
-    let lower = lower.into_iter().filter_map(|name| good.link(name));
-    let faults = lower.map(|then| {
-        let is_port = |lower: &Link| lower.master.as_ref() == Some(&link.name);
-        let what = match now.present(&then.name, then.hardware.as_ref()) {
-            None => LossCause::LinkGone,
-            Some(now) if then.flags.up && is_broken(then, now) => LossCause::LinkDown,
-            Some(now) if is_port(then) && !is_port(now) => LossCause::NoPort,
-            Some(_) if depth < DEEPEST => {
-                return fault_below(good, then, (now, is_broken), depth + 1);
-            }
-            Some(_) => return None,
-        };
-        Some((then.name.clone(), what))
-    });
-    faults.collect::<Option<Vec<_>>>()?.into_iter().next()
-}
-
-/// The recorded devices of the host, with those `under` pods, that are missing, or were made anew since: their drivers were reloaded.
-pub(crate) fn remade<'a>(
-    good: &NetState,
-    now: &NetState,
-    under: impl Iterator<Item = &'a IfName>,
-) -> BTreeSet<IfName> {
-    let mut devices = LinkGraph::new(&good.links).devices();
-    devices.extend(under.cloned());
-    devices.retain(|name| {
-        let then = good.link(name).filter(|then| !then.kind.can_be_made());
-        then.is_some_and(|then| {
-            let now = now.present(&then.name, then.hardware.as_ref());
-            now.is_none_or(|now| now.index != then.index || then.is_made_anew(now))
-        })
-    });
-    devices
-}
-
-/// The recorded devices of the host that have another ifindex now, with their present state.
-pub(crate) fn renumbered<'a>(
-    good: &'a NetState,
-    now: &'a NetState,
-) -> impl Iterator<Item = (&'a Link, &'a Link)> {
-    let devices = good.links.iter().filter(|link| link.is_device());
-    let pairs =
-        devices.filter_map(|then| Some((then, now.present(&then.name, then.hardware.as_ref())?)));
-    pairs.filter(|(then, now)| then.index != now.index)
-}
-
-/// A recorded NIC of the host that is missing, and not among the devices `inside` pods.
-#[must_use]
-pub fn missing_nic<'a>(
-    good: &'a NetState,
-    now: &NetState,
-    inside: &[Hardware],
-) -> Option<&'a IfName> {
-    let mut missing = good.links.iter().filter(|link| {
-        let known = link.hardware.as_ref().filter(|device| device.is_known());
-        let is_inside = |device: &Hardware| inside.iter().any(|one| one.is_same(device));
-        known.is_some_and(|device| {
-            !is_inside(device) && now.present(&link.name, Some(device)).is_none()
-        })
-    });
-    missing.next().map(|link| &link.name)
-}
-
 /// The good state of a namespace, and the present one.
 pub(super) struct Since<'a> {
+    /// What has answered it.
+    pub(super) answers: &'a [AnswerRecord],
     /// With what daemons withdrew.
     pub(super) whole: &'a NetState,
     pub(super) good: Indexed<'a>,
@@ -242,7 +114,12 @@ pub(super) struct Since<'a> {
 }
 
 impl<'a> Since<'a> {
-    fn new(whole: &'a NetState, good: &'a NetState, now: &'a NetState) -> Self {
+    pub(super) fn new(
+        whole: &'a NetState,
+        answers: &'a [AnswerRecord],
+        good: &'a NetState,
+        now: &'a NetState,
+    ) -> Self {
         let (good, now) = (Indexed::new(good), Indexed::new(now));
         let bearers = IpFamily::BOTH.map(|family| {
             let links = now.state.links_but_loopback().map(|link| &link.name);
@@ -250,6 +127,7 @@ impl<'a> Since<'a> {
             (family, bearing.take(2).collect())
         });
         Self {
+            answers,
             whole,
             good,
             now,
@@ -267,23 +145,8 @@ impl<'a> Since<'a> {
         }
     }
 
-    /// What a link of the host has lost, which may have another name now. One that had no addresses may go, or go down, unless that
-    /// came with the loss of its device.
-    fn of_host_link(&self, link: &Link, with_device: bool) -> Option<LossCause> {
-        let had = |family: &IpFamily| owned(&self.good, &link.name, *family).next().is_some();
-        match self.now.state.present(&link.name, link.hardware.as_ref()) {
-            Some(now) if with_device && link.flags.up && !now.flags.up => Some(LossCause::LinkDown),
-            Some(now) => self.addresses(link, &now.name),
-            None if with_device => Some(LossCause::LinkGone),
-            None => IpFamily::BOTH
-                .iter()
-                .any(had)
-                .then_some(LossCause::LinkGone),
-        }
-    }
-
     /// The addresses that a link has lost, which has the name `now` in the present state.
-    fn addresses(&self, link: &Link, now: &IfName) -> Option<LossCause> {
+    pub(super) fn addresses(&self, link: &Link, now: &IfName) -> Option<LossCause> {
         let had = |family| owned(&self.good, &link.name, family).next().is_some();
         let has_lost = |family: &IpFamily| {
             let mut then = owned(&self.good, &link.name, *family);
@@ -309,7 +172,7 @@ impl<'a> Since<'a> {
     }
 
     /// The default route that is lost: the namespace had one of that family, and has none any more.
-    fn default_route(&self) -> Option<(&'a Link, LossCause)> {
+    pub(super) fn default_route(&self) -> Option<(&'a Link, LossCause)> {
         IpFamily::BOTH.into_iter().find_map(|family| {
             let is_default = |route: &&Route| route.family() == family && route.is_default();
             let has_moved = |route: &&Route| {
@@ -380,7 +243,7 @@ fn is_another(then: &Link, now: &Link) -> bool {
 
 /// The addresses of a link whose absence is a loss: that of a group is no source of a packet, and a link-local one reaches no other
 /// network.
-fn owned<'a>(
+pub(super) fn owned<'a>(
     state: &'a Indexed<'_>,
     dev: &IfName,
     family: IpFamily,

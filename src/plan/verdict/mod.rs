@@ -1,13 +1,14 @@
 //! When a pod is in sync with its checkpoint, when it has drifted, and when it is lost: the one rule for all commands.
 
 mod cut_off;
+pub(super) mod host_loss;
 pub(super) mod loss;
 mod reach;
 
 use crate::model::{CutOff, Loss, Problem, State};
 use crate::plan::Plan;
 
-pub use cut_off::{HostSide, cut_off};
+pub use cut_off::cut_off;
 
 /// A running pod beside its checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]

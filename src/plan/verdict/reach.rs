@@ -9,22 +9,23 @@ use ipnet::IpNet;
 
 use super::loss::Since;
 use crate::model::net::address::{DADFAILED, TENTATIVE};
+use crate::model::net::reach;
 use crate::model::net::route::KIND_UNICAST;
 use crate::model::net::way::{Packet, PacketWay, WayExit};
-use crate::model::{Address, IfName, Indexed, IpFamily, LossCause, Parent, Route};
+use crate::model::{Address, IfName, Indexed, IpFamily, Link, LossCause, Parent, Route};
 
 impl Since<'_> {
-    /// The way that is lost: the link that it went out of, and what is missing. Of other links than those that are `counted` no way is
-    /// missed.
-    pub(super) fn lost_way(
-        &self,
-        counted: impl Fn(&IfName) -> bool,
-    ) -> Option<(IfName, LossCause)> {
-        let mut ways = self.good.state.ways.iter();
-        ways.find_map(|then| {
+    /// The ways that are lost: the link that each went out of, and what is missing. Of other links than those that are `counted` no way
+    /// is missed.
+    pub(super) fn lost_ways(&self, counted: impl Fn(&IfName) -> bool) -> Vec<(IfName, LossCause)> {
+        let good = self.good.state;
+        let answered: Vec<_> = reach::answered(self.answers, good).collect();
+        let ways = good.ways.iter().chain(&answered);
+        let lost = ways.filter_map(|then| {
             let (dev, what) = self.lacks(then, self.now_of(then)?)?;
             counted(dev).then(|| (dev.clone(), what))
-        })
+        });
+        lost.collect()
     }
 
     /// Whether the kernel shows that packets of this family get to the same segment out of other links than this one, on each way that
@@ -51,20 +52,27 @@ impl Since<'_> {
     }
 
     /// What is missing on the way of a packet, with the link that it went out of.
-    fn lacks<'w>(&self, then: &'w PacketWay, now: &PacketWay) -> Option<(&'w IfName, LossCause)> {
+    fn lacks<'w>(
+        &'w self,
+        then: &'w PacketWay,
+        now: &PacketWay,
+    ) -> Option<(&'w IfName, LossCause)> {
         let packet = &then.packet;
         match (&then.exit, &now.exit) {
             (WayExit::Refused { .. }, _) => None,
             (WayExit::Link { dev, via, .. }, same) if then.exit.hop() == same.hop() => {
                 let hop = via.unwrap_or(packet.to);
-                let is_lost = self.has_lost_neighbour(dev, hop);
-                is_lost.then_some((dev, LossCause::Neighbour(hop)))
+                Some((dev, self.lost_neighbour(dev, hop)?))
             }
             (before, same) if before == same => None,
             _ if !self.has_sender(packet) => None,
             (WayExit::Local { local }, _) => {
+                // The kernel delivers all through the loopback device.
+                let mut addresses = self.good.state.addresses.iter();
+                let own = addresses.find(|one| one.local == packet.to);
+                let dev = own.map_or(local, |own| &own.dev);
                 let is_there = self.has_usable(packet.to);
-                is_there.then_some((local, LossCause::Way(packet.to.into())))
+                is_there.then_some((dev, LossCause::Way(packet.to.into())))
             }
             (WayExit::Link { .. }, WayExit::Local { .. }) => None,
             (WayExit::Link { dev, via, table }, exit) => {
@@ -175,16 +183,28 @@ impl Since<'_> {
         })
     }
 
-    /// Whether the kernel had the MAC of the next hop, by ARP or in a permanent entry, and has no way to it now.
-    fn has_lost_neighbour(&self, dev: &IfName, hop: IpAddr) -> bool {
-        let entry = |state: &'_ Indexed<'_>| {
+    /// Why packets do not get to the next hop any more: the kernel had its MAC, by ARP or in a permanent entry, and has no way to it now,
+    /// or an entry with another one.
+    fn lost_neighbour(&self, dev: &IfName, hop: IpAddr) -> Option<LossCause> {
+        let entry = |state: &Indexed<'_>| {
             let mut entries = state.state.neighbours.iter();
             let entry = entries.find(|one| one.dev == *dev && one.dst == hop && !one.proxy)?;
-            Some(entry.is_of_daemon())
+            Some((entry.is_of_program(), entry.lladdr))
         };
         let has_arp = |state: &Indexed<'_>| state.link(dev).is_none_or(|link| !link.flags.noarp);
-        let had = has_arp(&self.good) || entry(&self.good) == Some(false);
-        had && !has_arp(&self.now) && entry(&self.now).is_none()
+        let then = entry(&self.good);
+        let Some((is_of_program, mac)) = entry(&self.now) else {
+            let had = has_arp(&self.good) || then.is_some_and(|(of_program, _)| !of_program);
+            let is_lost = had && !has_arp(&self.now);
+            return is_lost.then_some(LossCause::Neighbour(hop));
+        };
+        let mut answers = self.answers.iter();
+        let answer = answers.find(|one| one.dev == *dev && one.address == hop);
+        let recorded = then.and_then(|(_, mac)| mac);
+        let known = recorded.or_else(|| answer.and_then(|one| one.mac))?;
+        let is_overlay = self.now.link(dev).is_none_or(Link::is_overlay);
+        let mac = mac.filter(|mac| *mac != known && !is_of_program && !is_overlay)?;
+        Some(LossCause::NeighbourMac { hop, mac })
     }
 }
 

@@ -63,11 +63,15 @@ sentences! {
         Rule(priority) => "has no way out: the rule with priority {priority} is gone",
         Way(to) => "has no way to {to} any more, although the route is there: see `ip rule`",
         Neighbour(hop) => "has no way to learn the MAC of {hop}, its next hop: the permanent neighbour is gone, or ARP is off",
+        NeighbourMac { hop, mac } => "sends packets for {hop}, its next hop, to {mac}, by a permanent neighbour: it had another MAC",
         HostLinkDown => "on the host, which carries its packets, is down",
         NoPort => "on the host, which carries its packets, is no port of its bridge any more",
         HostRoute(to) => "on the host, which carries its packets, has lost the route to {to}",
         HostAddress(ip) => "on the host, which carries its packets, has lost the address {ip}, its gateway",
         HostSetting(key) => "on the host does not forward its packets any more: {key} is 0",
+        HostWay(to) => "on the host, which carries its packets, gets none for {to} any more, although the route is there: see `ip rule`",
+        PortBlocked => "passes no packets: it is a disabled port of its bridge",
+        Isolated => "on the host, which carries its packets, is an isolated port of its bridge, as the uplink is",
         NotInVlan => "on the host, which carries its packets, is not in its VLAN any more",
     }
 }
@@ -116,6 +120,9 @@ sentences! {
         HostObjectLost => "is missing on the host, and netfix cannot restore it: netfix keeps the good state of the host. Configure \
             it again, or run `netfix snapshot --accept host`",
         HostGivenUp => "what the host has lost is given up, its present state is recorded",
+        AnswersGivenUp => "earlier answers are given up: what is silent now counts as never answered",
+        HostNoCarrier => "carried the host's packets and has no carrier: netfix keeps the good state of the host. Check the cable, the \
+            switch and the driver. If the present state is right, run `netfix snapshot --accept host`",
         LinkVanished { link } => "{link} vanished while it was read. Run `netfix snapshot` again",
         HostLinkGone => "is missing under stored checkpoints: netfix keeps the good state of the host",
         HostLinkDown => "is down under stored checkpoints: netfix keeps the good state of the host",

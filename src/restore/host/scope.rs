@@ -21,7 +21,7 @@ pub(super) fn plan_without(host: &Host, baseline: &HostBaseline, own: &OwnAddres
         .state
         .without_ways(&host.state, is_left_out, |_| false);
     let observed = baseline.observed(&host.state, None);
-    plan::host(&wanted, observed, &baseline.devices).0
+    plan::host(&wanted, observed, &baseline.scope()).0
 }
 
 /// The devices under the pods and the links above them: each by its name in the record, and now.

@@ -157,6 +157,8 @@ fn changes(case: Case) -> String {
         pods,
         gone,
         host,
+        answers: _,
+        given_up,
         problems,
         makes_generation,
         is_complete,
@@ -190,6 +192,9 @@ fn changes(case: Case) -> String {
         "problems": problems.iter().map(in_short).collect::<Vec<_>>(),
         "host_problems": host_problems.iter().map(in_short).collect::<Vec<_>>(),
     });
+    if !given_up.is_empty() {
+        all["answers given up"] = json!(given_up);
+    }
     if !refused.is_empty() {
         all["refused"] = refused.iter().map(in_short).collect();
     }
@@ -240,7 +245,10 @@ fn lost(now: &Observation, stored: &Archive) -> BTreeSet<String> {
         let is_cut_off = cut_off(state, &host).is_some() || pod.lacks.is_some();
         let is_lost = match good {
             Some(good) if good.own.cut_off && is_cut_off => true,
-            Some(good) => snapshot_quality::loss(&good.own.state, state).is_some(),
+            Some(good) => {
+                let beside = good.own.beside(stored.answers_of(&pod.info.id));
+                snapshot_quality::pod_loss(&good.own.state, beside, state, &host).is_some()
+            }
             None if is_cut_off => true,
             None => pod.is_bare() && pod.evidence.is_some() && !is_accepted,
         };
@@ -252,7 +260,8 @@ fn lost(now: &Observation, stored: &Archive) -> BTreeSet<String> {
     let is_host_lost = stored.node.as_ref().is_some_and(|recorded| {
         let (then, now) = (&recorded.state, &now.moment.host);
         !snapshot_quality::unsupported_and_lost(then, now, &under).is_empty()
-            || snapshot_quality::host_loss(then, now, under).is_some()
+            || snapshot_quality::host_loss(then, &recorded.answers.of_host(), now, under).is_some()
+            || snapshot_quality::silent_below_host(then, now).is_some()
     });
     if is_host_lost {
         lost.insert("host".to_owned());

@@ -50,6 +50,15 @@ impl Decider<'_> {
             .push(SnapshotCause::GivenUp { what, generation }.info(link));
     }
 
+    /// Gives up the earlier answers of silent neighbours, where a person accepts that.
+    pub(super) fn give_up_silent(&mut self, pod: &PodId) {
+        if self.stored.has_silent(Some(pod), &self.moment.answers) && self.accepted.takes(pod) {
+            self.accepted.silent.push(Some(pod.clone()));
+            self.problems
+                .push(SnapshotCause::AnswersGivenUp.info("gateways"));
+        }
+    }
+
     /// A pod that has lost something: its good checkpoint stays.
     pub(super) fn lost(
         &mut self,

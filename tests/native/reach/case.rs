@@ -168,6 +168,51 @@ impl Case {
     }
 }
 
+/// A case that is written out in `fixed.txt`.
+#[derive(Debug)]
+pub(super) struct Fixed {
+    pub name: &'static str,
+    /// Whether the change takes nothing.
+    pub is_alive: bool,
+    /// Whether a restore makes everything answer again.
+    pub mends: bool,
+    pub case: Case,
+}
+
+impl Fixed {
+    pub fn all() -> Vec<Self> {
+        let (mut parts, mut all) = (BTreeMap::new(), Vec::new());
+        for piece in Piece::all(include_str!("fixed.txt")) {
+            let Some((name, of)) = piece.category.split_once(": ") else {
+                parts.insert(piece.category, piece.lines);
+                continue;
+            };
+            let own = of.split(' ').flat_map(|part| parts[part].clone());
+            let mut own = own.chain(piece.lines);
+            let mut case = Case {
+                lines: Vec::new(),
+                questions: Vec::new(),
+                change: Vec::new(),
+                is_recorded: false,
+            };
+            for line in own.by_ref().take_while(|line| *line != "then") {
+                match line.strip_prefix("ask ") {
+                    Some(words) => case.questions.push(Question::new(words, "")),
+                    None => case.lines.push(line.to_owned()),
+                }
+            }
+            case.change.extend(own.map(str::to_owned));
+            all.push(Self {
+                name,
+                is_alive: piece.words.contains(&"alive"),
+                mends: piece.words.contains(&"mends"),
+                case,
+            });
+        }
+        all
+    }
+}
+
 impl Question {
     fn new(words: &str, vrf: &str) -> Self {
         let words: Vec<&str> = words.split(' ').collect();

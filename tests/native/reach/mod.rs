@@ -9,7 +9,7 @@ mod scene;
 
 use std::sync::Mutex;
 
-use case::Case;
+use case::{Case, Fixed};
 use scene::{LATER, Scene};
 
 use crate::common::{Node, Run};
@@ -33,6 +33,10 @@ impl End {
         let scene = Scene::new(&node, &pod, case)?;
         node.snapshot();
         scene.change(case);
+        Ok(Self::now(&node, &scene, case))
+    }
+
+    fn now(node: &Node, scene: &Scene<'_>, case: &Case) -> Self {
         let mut rounds = 0;
         loop {
             let silent = scene.silent(&case.questions, LATER);
@@ -43,7 +47,7 @@ impl End {
             let end = Self { silent, check };
             rounds += 1;
             if end.is_right() || rounds == ROUNDS {
-                return Ok(end);
+                return end;
             }
         }
     }
@@ -99,4 +103,50 @@ fn a_random_change_is_a_loss_where_something_does_not_answer_any_more() {
         wrong.len()
     );
     assert!(wrong.is_empty(), "cases {wrong:?} of seed {seed}");
+}
+
+/// What is wrong with a case, if anything is.
+fn flaw(fixed: &mut Fixed) -> Option<String> {
+    let node = Node::without_addresses();
+    let pod = node.pod("web");
+    let scene = match Scene::new(&node, &pod, &fixed.case) {
+        Ok(scene) => scene,
+        Err(error) => return Some(error),
+    };
+    node.snapshot();
+    scene.change(&fixed.case);
+    for is_recorded in [false, true] {
+        fixed.case.is_recorded = is_recorded;
+        let end = End::now(&node, &scene, &fixed.case);
+        if !end.is_right() || end.is_dead() == fixed.is_alive {
+            let check = end.check.transcript();
+            return Some(format!("{is_recorded}: {:?}\n{check}", end.silent));
+        }
+    }
+    let restored = node.netfix_alone("restore");
+    let end = End::now(&node, &scene, &fixed.case);
+    let is_mended = fixed.is_alive || fixed.mends;
+    let is_right = end.is_right() && end.is_dead() != is_mended;
+    let transcripts = [restored, end.check].map(|run| run.transcript());
+    (!is_right).then(|| format!("{:?}\n{transcripts:#?}", end.silent))
+}
+
+#[test]
+fn what_a_change_takes_is_lost_through_a_snapshot_until_a_restore_mends_it() {
+    let wanted = std::env::var("NETFIX_CASE").unwrap_or_default();
+    let mut all = Fixed::all();
+    assert!(all.len() > 30);
+    all.retain(|fixed| fixed.name.contains(&*wanted));
+    let flaws = Mutex::new(Vec::new());
+    let all: Vec<_> = all.into_iter().map(Mutex::new).collect();
+    side_by_side(0..all.len() as u64, |at| {
+        let at = usize::try_from(at).expect("a small number");
+        let mut fixed = all[at].lock().expect("a case");
+        if let Some(flaw) = flaw(&mut fixed) {
+            eprintln!("WRONG {}: {flaw}\n", fixed.name);
+            flaws.lock().expect("the flaws").push(fixed.name);
+        }
+    });
+    let flaws = flaws.into_inner().expect("the flaws");
+    assert!(flaws.is_empty(), "{flaws:?}");
 }

@@ -5,11 +5,12 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use super::LinkGraph;
+use super::HostSide;
 use crate::model::net::limits;
 use crate::model::net::link::port::PortVlans;
 use crate::model::net::link::settings::Settings;
 use crate::model::net::link::sysctl::Sysctls;
+use crate::model::net::way::Packet;
 use crate::model::{Hardware, IfName, Link, LossCause, NetState, Parent, Route};
 
 /// A link of the host that carried a pod's packets: it was up.
@@ -47,28 +48,70 @@ fn is_empty(sysctls: &Sysctls) -> bool {
     sysctls.ipv4.is_empty() && sysctls.ipv6.is_empty()
 }
 
+/// The first link of a chain that does not carry packets any more, and why.
+pub(crate) fn broken<'c>(
+    chain: &'c [ChainLink],
+    host: &HostSide<'_>,
+) -> Option<(&'c IfName, LossCause)> {
+    let mut links = chain.iter();
+    links.find_map(|then| Some((&then.name, then.fault(chain, host)?)))
+}
+
 impl ChainLink {
-    /// Why the link, if it is there, does not carry packets.
-    pub(crate) fn fault(&self, host: &NetState) -> Option<LossCause> {
+    /// The packets of the host that go to the pod by the routes of the link.
+    pub(crate) fn packets(&self) -> impl Iterator<Item = Packet> {
+        let addresses = self.routes.iter().filter_map(Route::one_address);
+        addresses.map(Packet::plain)
+    }
+
+    /// Why the link, one of the `chain`, does not carry packets, if it is there.
+    pub(crate) fn fault(&self, chain: &[Self], host: &HostSide<'_>) -> Option<LossCause> {
         let now = host.present(&self.name, self.hardware.as_ref())?;
         let vlans = now.vlans.as_deref().unwrap_or_default();
         if !now.flags.up {
             Some(LossCause::HostLinkDown)
         } else if self.master.is_some() && now.master.is_none() {
             Some(LossCause::NoPort)
+        } else if now.blocked {
+            Some(LossCause::PortBlocked)
         } else if !PortVlans::beyond(&self.vlans, vlans).is_empty() && now.vlans.is_some() {
             Some(LossCause::NotInVlan)
+        } else if self.is_cut_from_uplink(now, chain, host) {
+            Some(LossCause::Isolated)
         } else {
-            let gone = self.routes.iter().find(|one| !host.routes.contains(one));
-            gone.map(|route| LossCause::HostRoute(route.destination()))
-                .or_else(|| self.refusal(now, host))
+            self.lost_route(host).or_else(|| self.refusal(now, host))
         }
     }
 
+    /// The route to the pod that is gone, or that something else precedes.
+    fn lost_route(&self, host: &HostSide<'_>) -> Option<LossCause> {
+        let present = host.routes_of(&self.name);
+        let mut routes = self.routes.iter();
+        routes.find_map(|route| {
+            let to = route.destination();
+            if !present.contains(&route) {
+                return Some(LossCause::HostRoute(to));
+            }
+            let is_overridden = host.overrides(route, &self.name);
+            is_overridden.then_some(LossCause::HostWay(to))
+        })
+    }
+
+    /// Whether the link, which is this one `now`, and an uplink of its bridge in the chain are isolated ports.
+    fn is_cut_from_uplink(&self, now: &Link, chain: &[Self], host: &HostSide<'_>) -> bool {
+        let is_isolated = |uplink: &Self| {
+            let uplink = host.present(&uplink.name, uplink.hardware.as_ref());
+            uplink.is_some_and(|uplink| uplink.master == now.master && uplink.is_isolated())
+        };
+        let mut uplinks = chain.iter().filter(|other| other.master.is_none());
+        self.master.is_some() && now.is_isolated() && uplinks.any(is_isolated)
+    }
+
     /// What the host needs to forward packets of the pod, and lacks.
-    fn refusal(&self, now: &Link, host: &NetState) -> Option<LossCause> {
+    fn refusal(&self, now: &Link, host: &HostSide<'_>) -> Option<LossCause> {
         let mut gateways = self.gateways.iter();
-        let is_there = |ip: &IpAddr| host.addresses_of(&now.name).any(|one| one.local == *ip);
+        let addresses = host.index.addresses_of(&now.name);
+        let is_there = |ip: &IpAddr| addresses.iter().any(|one| one.local == *ip);
         let gone = gateways.find(|ip| !is_there(ip));
         let both = self
             .sysctls
@@ -84,12 +127,16 @@ impl ChainLink {
     }
 
     /// The host's end of a pair as it is to be, where it is there and does not carry packets, with the routes to it.
-    pub(crate) fn mended(&self, host: &NetState) -> Option<(Link, &[Route])> {
-        self.fault(host)?;
+    pub(crate) fn mended(&self, chain: &[Self], host: &HostSide<'_>) -> Option<(Link, &[Route])> {
+        let fault = self.fault(chain, host)?;
         let now = host.present(&self.name, self.hardware.as_ref());
         let now = now.filter(|now| now.is_pair())?;
         let mut wanted = now.clone();
         wanted.flags.up = true;
+        wanted.blocked = false;
+        if fault == LossCause::Isolated {
+            wanted.isolate(false);
+        }
         wanted.master.clone_from(&self.master);
         if !self.vlans.is_empty() {
             wanted.vlans = Some(self.vlans.clone());
@@ -98,10 +145,10 @@ impl ChainLink {
     }
 }
 
-impl LinkGraph<'_> {
-    /// The links of the `host` that are up and each of which alone carries packets of a pod with these links: the other ends of pairs, with
+impl HostSide<'_> {
+    /// The links of the host that are up and each of which alone carries packets of a pod with these links: the other ends of pairs, with
     /// the bridges that these are ports of, and the parents down to the device, or to a bond or bridge with several ports.
-    pub(crate) fn chain(&self, pod: &NetState, host: &NetState) -> Vec<ChainLink> {
+    pub(crate) fn chain(&self, pod: &NetState) -> Vec<ChainLink> {
         let mut chain: Vec<ChainLink> = Vec::new();
         let gateways = pod.routes.iter().flat_map(Route::gateways);
         let gateways: BTreeSet<IpAddr> = gateways.map(|(ip, _)| ip).collect();
@@ -111,14 +158,18 @@ impl LinkGraph<'_> {
                 (Some(Parent::Host(name)), is_peer) => (Some(name), is_peer),
                 _ => (None, false),
             };
-            while let Some(link) = next.and_then(|name| self.link(name)) {
-                if !link.flags.up || chain.iter().any(|one| one.name == link.name) {
+            let mut is_isolated = false;
+            while let Some(link) = next.and_then(|name| self.graph.link(name)) {
+                let carries =
+                    link.flags.up && !link.blocked && !(is_isolated && link.is_isolated());
+                if !carries || chain.iter().any(|one| one.name == link.name) {
                     break;
                 }
-                let mut own = ChainLink::new(link, is_peer.then_some(host));
-                own.note_forwarding(link, host, &gateways);
+                is_isolated |= is_peer && link.is_isolated();
+                let mut own = ChainLink::new(link, is_peer.then_some(self));
+                own.note_forwarding(link, self, &gateways);
                 chain.push(own);
-                next = match *self.carriers(link) {
+                next = match *self.graph.carriers(link) {
                     _ if std::mem::take(&mut is_peer) => link.master.as_ref(),
                     [lower] => Some(lower),
                     _ => None,
@@ -131,29 +182,30 @@ impl LinkGraph<'_> {
 
 impl ChainLink {
     /// `host` has the routes, where the link is the other end of a pod's.
-    fn new(link: &Link, host: Option<&NetState>) -> Self {
+    fn new(link: &Link, host: Option<&HostSide<'_>>) -> Self {
         let master = link.master.as_ref().filter(|_| host.is_some());
         let vlans = link.vlans.clone().filter(|_| master.is_some());
         let routes = host.filter(|_| master.is_none());
-        let routes = routes.iter().flat_map(|host| &host.routes);
+        let routes = routes.iter().flat_map(|host| host.routes_of(&link.name));
         let routes = routes.filter(|route| {
             let is_to_pod = !route.destination().addr().is_multicast();
-            is_to_pod && route.is_owned() && route.devs() == [&link.name]
+            is_to_pod && route.is_owned()
         });
         Self {
             name: link.name.clone(),
             hardware: link.hardware.clone(),
             master: master.cloned(),
             vlans: vlans.unwrap_or_default(),
-            routes: routes.cloned().collect(),
+            routes: routes.map(|route| (*route).clone()).collect(),
             gateways: Vec::new(),
             sysctls: Sysctls::default(),
         }
     }
 
     /// Notes with what the host forwards packets that come from this link, if it does: it has a gateway of the pod, or a route to it.
-    fn note_forwarding(&mut self, link: &Link, host: &NetState, gateways: &BTreeSet<IpAddr>) {
-        let addresses = host.addresses_of(&link.name).map(|one| one.local);
+    fn note_forwarding(&mut self, link: &Link, host: &HostSide<'_>, gateways: &BTreeSet<IpAddr>) {
+        let addresses = host.index.addresses_of(&link.name).iter();
+        let addresses = addresses.map(|one| one.local);
         self.gateways = addresses.filter(|ip| gateways.contains(ip)).collect();
         if self.gateways.is_empty() && self.routes.is_empty() {
             return;

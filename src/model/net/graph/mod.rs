@@ -1,11 +1,13 @@
 //! Which links of a namespace go with which: what is below a link, what is above it, and what it is lost with.
 
-mod chain;
+pub(crate) mod chain;
+mod host_side;
 pub(crate) mod stack;
 
 use std::collections::{BTreeSet, HashMap};
 
 pub use self::chain::ChainLink;
+pub use self::host_side::HostSide;
 use crate::model::net::link::lower::WithoutLower;
 use crate::model::{Hardware, IfName, Link, LinkKind, Parent};
 

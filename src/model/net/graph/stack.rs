@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{LinkGraph, Tie};
+use super::{HostSide, LinkGraph, Tie};
 use crate::model::{IfName, Link, LinkKind, NetState, Parent, StackLink};
 
 impl<'a> LinkGraph<'a> {
@@ -129,7 +129,7 @@ impl<'g, 'a> Stack<'g, 'a> {
 /// A bridge in a stack with an uplink that it has no more, or that is down.
 pub(crate) fn lost_uplink<'a>(
     stack: &'a [StackLink],
-    host: &NetState,
+    host: &HostSide<'_>,
 ) -> Option<(&'a IfName, &'a IfName)> {
     let switches = stack.iter().filter(|link| link.is_switch());
     let mut uplinks =

@@ -147,6 +147,11 @@ impl Link {
         is_known || matches!(self.kind.name(), "dummy" | "ifb")
     }
 
+    /// Whether it carries frames in packets between machines: a program tells it the MACs of the other machines.
+    pub(crate) fn is_overlay(&self) -> bool {
+        matches!(self.kind.name(), "vxlan" | "geneve")
+    }
+
     /// Whether its driver has made the device anew since this record, which is of the same boot. Without that of a sysfs, the ifindex
     /// decides.
     pub(crate) fn is_made_anew(&self, now: &Self) -> bool {

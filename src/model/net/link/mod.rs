@@ -84,6 +84,9 @@ pub struct Link {
     /// The port of the same bridge that gets the packets of this one while this one has no carrier (`bridge link set … backup_port`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backup_port: Option<IfName>,
+    /// Whether it is a port of a bridge that is set to pass no packet: the bridge runs no spanning tree, and both could carry some.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub blocked: bool,
     /// Forwarding entries that were added to it, in the kernel's order (`bridge fdb`).
     #[serde(
         default,
@@ -169,11 +172,6 @@ impl Link {
         self.is_on_host() || self.kind == LinkKind::Physical
     }
 
-    /// Whether netfix can add a port to it: to a VRF and to a bridge. A bond is a case of its own.
-    pub(crate) fn takes_ports(&self) -> bool {
-        self.is_bridge() || self.is_vrf()
-    }
-
     /// Whether it is a bridge of the kernel.
     pub(crate) fn is_bridge(&self) -> bool {
         self.kind.name() == BRIDGE
@@ -248,6 +246,7 @@ impl Link {
             master: None,
             port: Vec::new(),
             backup_port: None,
+            blocked: false,
             fdb: Vec::new(),
             vlans: None,
             mdb: Vec::new(),

@@ -7,10 +7,36 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use crate::model::net::link::VlanId;
-use crate::model::{Mac, is_false};
+use crate::model::{Link, Mac, is_false};
 
-/// `IFLA_BRPORT_BACKUP_PORT` (`linux/if_link.h`): an ifindex.
+/// `IFLA_BRPORT_STATE` (`linux/if_link.h`), and `BR_STATE_FORWARDING` (`linux/if_bridge.h`).
+pub(crate) const STATE: u16 = 1;
+pub(crate) const FORWARDING: u8 = 3;
+/// `IFLA_BRPORT_ISOLATED`.
+pub(crate) const ISOLATED: u16 = 33;
+/// `IFLA_BRPORT_BACKUP_PORT`: an ifindex.
 pub(crate) const BACKUP_PORT: u16 = 34;
+
+impl Link {
+    /// Whether netfix can add a port to it: to a VRF and to a bridge. A bond is a case of its own.
+    pub(crate) fn takes_ports(&self) -> bool {
+        self.is_bridge() || self.is_vrf()
+    }
+
+    /// Lets it exchange packets with other isolated ports, or not.
+    pub(crate) fn isolate(&mut self, is_isolated: bool) {
+        let settings = self.port.iter_mut();
+        for raw in settings.filter(|raw| raw.number == ISOLATED) {
+            raw.value = vec![u8::from(is_isolated)];
+        }
+    }
+
+    /// Whether it exchanges no packet with other isolated ports of its bridge.
+    pub(crate) fn is_isolated(&self) -> bool {
+        let mut settings = self.port.iter();
+        settings.any(|raw| raw.number == ISOLATED && raw.value == [1])
+    }
+}
 
 /// Consecutive VLANs of a port (`bridge vlan`). The port VLAN is one alone.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -8,7 +8,7 @@ use ipnet::IpNet;
 use super::destinations::Destinations;
 use crate::model::net::address::{DADFAILED, TENTATIVE};
 use crate::model::net::route::{KIND_UNICAST, TABLE_MAIN};
-use crate::model::net::way::Packet;
+use crate::model::net::way::{Packet, is_link_local};
 use crate::model::{Address, IfName, Link, NetState, Parent, Route};
 
 /// How many packets of a namespace are looked up: a pod may have any number of routes and addresses.
@@ -16,7 +16,7 @@ const MOST: usize = 64;
 /// How many destinations of a family, and how many senders.
 const MOST_OF_A_KIND: usize = 16;
 
-/// The packets whose ways show what a namespace reaches: to each gateway, to an address in the destination of each route and rule and in
+/// The packets whose ways show what a namespace reaches: to each gateway and permanent neighbour, to an address in the destination of each route and rule and in
 /// each subnet, the widest first, and to its own addresses; from each of its addresses and with each mark that a rule names, and from senders
 /// that are bound to a VRF.
 pub(crate) fn packets(state: &NetState) -> Vec<Packet> {
@@ -33,6 +33,7 @@ pub(crate) fn packets(state: &NetState) -> Vec<Packet> {
         }
         all.extend(own(state, is_ipv4));
     }
+    all.extend(to_fixed(state));
     let mut seen = BTreeSet::new();
     all.retain(|one| seen.insert((one.to, one.from, one.mark, one.bound.clone())));
     all.truncate(MOST);
@@ -41,7 +42,7 @@ pub(crate) fn packets(state: &NetState) -> Vec<Packet> {
 
 /// How packets of a family are sent; their destination is not set.
 fn senders(state: &NetState, is_ipv4: bool) -> Vec<Packet> {
-    let plain = plain([0, 0, 0, 0].into());
+    let plain = Packet::plain([0, 0, 0, 0].into());
     let rules = || state.rules.iter().filter(|rule| rule.ipv6 != is_ipv4);
     let by_source = rules().any(|rule| rule.from.is_some() || rule.invert);
     let sources = usable(state, is_ipv4).take(if by_source { MOST_OF_A_KIND } else { 0 });
@@ -112,16 +113,19 @@ fn targets(
 /// To the addresses of the namespace itself.
 fn own(state: &NetState, is_ipv4: bool) -> impl Iterator<Item = Packet> {
     let own = usable(state, is_ipv4).take(MOST_OF_A_KIND);
-    own.map(|one| plain(one.local))
+    own.map(|one| Packet::plain(one.local))
 }
 
-fn plain(to: IpAddr) -> Packet {
-    Packet {
-        to,
-        from: None,
-        mark: None,
-        bound: None,
-    }
+/// To permanent neighbours; a program keeps those of an overlay up to date.
+fn to_fixed(state: &NetState) -> impl Iterator<Item = Packet> {
+    let fixed = state.neighbours.iter().filter(|one| {
+        let link = state.link(&one.dev);
+        let is_overlay = link.is_none_or(Link::is_overlay);
+        !one.proxy && !one.dst.is_multicast() && !is_overlay
+    });
+    fixed
+        .take(MOST_OF_A_KIND)
+        .map(|one| Packet::to_neighbour(one.dst, &one.dev))
 }
 
 /// The addresses of a family that packets can have as their source, on links that are up.
@@ -133,8 +137,4 @@ fn usable(state: &NetState, is_ipv4: bool) -> impl Iterator<Item = &Address> {
         let is_own = one.local.is_ipv4() == is_ipv4 && !one.local.is_multicast();
         is_own && is_usable && up.contains(&one.dev) && !is_link_local(one.local)
     })
-}
-
-fn is_link_local(ip: IpAddr) -> bool {
-    matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local())
 }

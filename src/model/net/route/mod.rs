@@ -288,6 +288,12 @@ impl Route {
         (self.dst, self.src, self.table, self.tos, self.priority)
     }
 
+    /// The one address that a route of the main table leads to.
+    pub(crate) fn one_address(&self) -> Option<IpAddr> {
+        let is_one = self.dst.prefix_len() == self.dst.max_prefix_len();
+        (is_one && self.table == TABLE_MAIN).then(|| self.dst.addr())
+    }
+
     /// The route with every interface name passed through `rename`.
     #[must_use]
     pub fn renamed(mut self, rename: impl Fn(&IfName) -> IfName) -> Self {

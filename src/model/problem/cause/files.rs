@@ -53,6 +53,8 @@ causes! {
         HostObjectLost => Degraded,
         LessRestorable { generation: Option<u64>, is_host: bool } => Degraded,
         HostGivenUp => Degraded,
+        AnswersGivenUp => Degraded,
+        HostNoCarrier => NoCarrier,
         HostLinkGone => Degraded,
         HostLinkDown => Degraded,
         OnThirdNamespace => Unsupported,
