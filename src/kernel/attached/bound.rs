@@ -34,7 +34,7 @@ struct DiagProtocol {
 /// A connection of TCP ends with its link.
 const LISTEN: u32 = 1 << 10;
 
-const PROTOCOLS: [DiagProtocol; 3] = [
+const PROTOCOLS: [DiagProtocol; 5] = [
     DiagProtocol {
         number: 6,
         name: "tcp",
@@ -46,6 +46,18 @@ const PROTOCOLS: [DiagProtocol; 3] = [
         name: "udp",
         listed: ["UDP", "UDPv6"],
         states: u32::MAX,
+    },
+    DiagProtocol {
+        number: 136,
+        name: "udplite",
+        listed: ["UDP-Lite", "UDPLITEv6"],
+        states: u32::MAX,
+    },
+    DiagProtocol {
+        number: 132,
+        name: "sctp",
+        listed: ["SCTP", "SCTPv6"],
+        states: LISTEN,
     },
     DiagProtocol {
         number: 255,

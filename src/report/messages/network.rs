@@ -88,7 +88,7 @@ sentences! {
 }
 
 /// Why a NIC does not get its former ifindex back.
-fn kept_index(why: &KeptIndex) -> String {
+pub(super) fn kept_index(why: &KeptIndex) -> String {
     match why {
         KeptIndex::Requested => "netfix leaves it (--nic-index keep)".to_owned(),
         KeptIndex::OldKernel => "This kernel cannot give it back: that needs Linux 5.13".to_owned(),
