@@ -116,7 +116,6 @@ struct FormerLink<'a> {
 
 impl<'a> FormerLink<'a> {
     fn of(index: u32, recorded: &'a NodeState) -> Option<Self> {
-        let mut links = recorded.state.links.iter();
         // What has that ifindex in the record had it already when something named the former link.
         if let Some(name) = recorded.former_indexes.get(&index) {
             return Some(Self {
@@ -125,6 +124,7 @@ impl<'a> FormerLink<'a> {
                 is_older: true,
             });
         }
+        let mut links = recorded.state.links.iter();
         let link = links.find(|link| link.index == index)?;
         Some(Self {
             name: &link.name,

@@ -4,7 +4,7 @@ use std::fs;
 
 use netlink_sys::protocols::NETLINK_SOCK_DIAG;
 
-use super::xsk::{BY_FAMILY, socket_count};
+use super::xsk::{BY_FAMILY, may_have_sockets};
 use crate::kernel::Errno;
 use crate::kernel::codec::nested::word;
 use crate::kernel::plain::PlainSocket;
@@ -75,11 +75,14 @@ const REQUEST: usize = 56;
 /// The sockets of the calling thread's namespace; and what the kernel did not list.
 pub(super) fn read() -> (Vec<BoundSocket>, Vec<String>) {
     let (mut found, mut unread) = (Vec::new(), Vec::new());
-    let protocols = fs::read_to_string("/proc/thread-self/net/protocols").unwrap_or_default();
+    let protocols = match fs::read_to_string("/proc/thread-self/net/protocols") {
+        Ok(protocols) => protocols,
+        Err(error) => return (found, vec![format!("sockets: {error}")]),
+    };
     for protocol in &PROTOCOLS {
         for (family, listed) in FAMILIES.into_iter().zip(protocol.listed) {
             // The query would load a module.
-            if socket_count(&protocols, listed) == Some(0) {
+            if !may_have_sockets(&protocols, listed) {
                 continue;
             }
             match protocol.sockets(family) {

@@ -46,7 +46,7 @@ sentences! {
         IfindexDiffers { now, then } => "has ifindex {now} now, {then} in the checkpoint: sockets bound to the old one \
             receive nothing",
         NicRenumbered { now, then, why } => "has ifindex {now} now, {then} in the checkpoint: nftables rules and sockets that name the \
-            old one match nothing. {why}" (why = kept_index(why)),
+            old one do not name it. {why}" (why = kept_index(why)),
         Surplus => "is not in the checkpoint; left unchanged",
         IsUp => "link state differs: it is up, and was down in the checkpoint; left unchanged",
         MadeWithOtherMac { now, then } => "another program made it again, with MAC {now}; the checkpoint has {then}. netfix leaves the \

@@ -39,7 +39,8 @@ indexes_back "modprobe -r e1000e e1000; modprobe e1000e; modprobe e1000" eth0 et
 [ "$(ports bond4)" = "eth0 eth1" ] || fail "bond4 has $(ports bond4)"
 
 step "a bridge with VLAN filtering, with the NIC as its port, and a pod behind it"
-tidy
+nft flush ruleset
+ip link del bond4
 for pod in "${PODS[@]}"; do ip netns pids "$pod" | xargs -r kill; ip netns del "$pod"; done
 modprobe -r e1000
 rm -rf "$STATE"

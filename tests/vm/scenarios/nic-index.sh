@@ -129,6 +129,7 @@ printed "ifindex-differs: $NIC: .*taker has it"
 printed "error: ifindex-named: $NIC: 5 nft rules .* name its former ifindex $INDEX \($(index "$NIC") now\). taker has that one now"
 all_answer
 expect_exit 2 nf check
+cp -a "$STATE" "$WORK/state"
 expect_exit 0 nf snapshot
 expect_exit 2 nf check
 printed "ifindex-named: $NIC: .*taker has that one now"
@@ -136,6 +137,8 @@ printed "ifindex-named: $NIC: .*taker has that one now"
 expect_exit 0 nf snapshot --accept host
 expect_exit '0|1' nf check
 ip link del taker
+rm -rf "$STATE"
+mv "$WORK/state" "$STATE"
 
 SEED=${NETFIX_SEED:-$RANDOM}
 step "killed at ${NETFIX_ROUNDS:-12} of the first 30 moments of the step (NETFIX_SEED=$SEED): the NIC is there, and the next restore completes"
