@@ -130,6 +130,8 @@ const BOOTS: [Boot; 17] = [
             "bond-gone",
             "on-bond",
             "immune",
+            "nic-index-drivers",
+            "nic-index-ports",
             "native",
             "roundtrip",
         ],

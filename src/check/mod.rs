@@ -18,9 +18,10 @@ use crate::kernel::events::LATE_LINKWATCH;
 use crate::matching::Selection;
 use crate::matching::at_risk::{self, PodDrivers};
 use crate::model::{IfName, LinkGraph, PodId, PodInfo, Problem};
-use crate::plan::{Plan, PodVerdict};
+use crate::plan::{IndexMode, Plan, PodVerdict};
 use crate::progress::{Listener, Progress, Stage};
 use crate::records::fallback::FallbackRequest;
+use crate::records::prepare::kept_indexes;
 use crate::records::stored::{last_success, load_in_part, shown};
 use crate::records::survey::{Surveyed, survey};
 use crate::refusal::Refusal;
@@ -42,6 +43,8 @@ pub(crate) struct Check<'a> {
     pub devices: &'a [IfName],
     /// Whether the restore is rehearsed.
     pub rehearse: bool,
+    /// What a restore will do with the ifindexes of NICs.
+    pub index: IndexMode,
 }
 
 /// Checks, and once more where a finding may be gone a moment later: a pod that is being deleted loses its interfaces
@@ -158,7 +161,7 @@ fn examine(
     let (without_carrier, is_coming) = node::carrier(&mut surveyed, &links);
     let lacks_carrier = !without_carrier.is_empty();
     problems.extend(without_carrier);
-    problems.extend(of_sockets(&surveyed, &mut pods));
+    problems.extend(of_sockets(&surveyed, &mut pods, check.index));
     let mut found = pods::PodChecks {
         max_age: check.max_age,
         max_new: check.max_new,
@@ -205,6 +208,7 @@ fn survey_all(
     let mut problems = node::folder(store);
     let fallback = FallbackRequest::ALL;
     let mut surveyed = survey(inventory, stored, check.selection, store, fallback)?;
+    surveyed.baseline.kept_indexes = kept_indexes(check.index, &mut surveyed);
     surveyed.read_unmatched();
     if check.rehearse {
         surveyed.keep_matched();
@@ -253,7 +257,7 @@ fn leave_out(
 }
 
 /// What programs of the host and of the pods have on links that can be lost, and what they lost and still count on.
-fn of_sockets(surveyed: &Surveyed, compared: &mut [Compared]) -> Vec<Problem> {
+fn of_sockets(surveyed: &Surveyed, compared: &mut [Compared], mode: IndexMode) -> Vec<Problem> {
     let (host, recorded) = (&surveyed.host, surveyed.node_state.as_ref());
     let at_risk = host.state.host_sockets_at_risk(&surveyed.baseline.devices);
     let gone = recorded.map(|recorded| recorded.state.sockets_gone(&host.state));
@@ -262,10 +266,10 @@ fn of_sockets(surveyed: &Surveyed, compared: &mut [Compared]) -> Vec<Problem> {
     let all: Vec<_> = of_pods.chain([of_host]).collect();
     let found = sockets::find(&all).into_iter();
     let found = found.flat_map(|one| one.problems);
-    let indexes = IndexLook::with_risk(&host.state, &surveyed.baseline.devices);
+    let indexes = IndexLook::with_risk(&host.state, recorded, &surveyed.baseline.devices);
     found
-        .chain(indexes.named())
-        .chain(indexes.dead(recorded))
+        .chain(indexes.named(mode))
+        .chain(indexes.dead())
         .chain(nics::at_risk(&host.state))
         .chain(functions::operator(&host.state))
         .collect()

@@ -10,6 +10,7 @@ use clap_complete::ArgValueCompleter;
 
 use super::candidates;
 use super::headings::EXPERT;
+use super::nic::IndexArgs;
 use crate::gateways::targets::VerifyTarget;
 use crate::inventory::selectors;
 use crate::matching::Selection;
@@ -126,6 +127,9 @@ pub struct SnapshotArgs {
     /// Repeat at this interval until SIGTERM: for containers, which have no systemd timer
     #[arg(long, value_name = "DURATION", value_parser = interval)]
     pub every: Option<Duration>,
+    /// What a restore will do with ifindexes.
+    #[command(flatten)]
+    pub index: IndexArgs,
 }
 
 /// The pod to show.
@@ -199,6 +203,9 @@ pub struct CheckArgs {
     /// Rehearse the restore: build a copy of every pod from its checkpoint in an unreachable namespace, and compare
     #[arg(long)]
     pub rehearse: bool,
+    /// What a restore will do with ifindexes.
+    #[command(flatten)]
+    pub index: IndexArgs,
     /// Print one status line with performance data, as monitoring plugins do
     #[arg(long)]
     pub nagios: bool,

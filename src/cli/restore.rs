@@ -81,7 +81,7 @@ impl RestorePods {
             fallback,
             with_daemons: self.with_daemons,
             nic: self.nic.nic_settings,
-            index: self.nic.nic_index,
+            index: self.nic.index.nic_index,
             parent: self.parent.clone(),
             runtimes: source.runtimes.config(),
             cni_cache: source.cni_cache_dir.clone(),

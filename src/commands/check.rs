@@ -113,6 +113,7 @@ fn checked(args: &CheckArgs, context: &mut Context) -> Result<check::Readiness, 
         devices: &args.nics,
         // A window restores, or is about to.
         rehearse: args.rehearse && !is_working(&context.store),
+        index: args.index.nic_index,
     };
     check::run(&check, &context.store, context.progress.as_mut())
 }

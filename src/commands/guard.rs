@@ -116,7 +116,7 @@ fn request(args: &GuardArgs) -> Result<UpgradeRequest<'static>, Refusal> {
         conflict_probe: args.probe.mode(),
         probe_rate: args.probe.rate.probe_rate,
         nic: args.nic.nic_settings,
-        index: args.nic.nic_index,
+        index: args.nic.index.nic_index,
         timeout: POD,
         targets: Vec::new(),
         settle: args.settle,

@@ -41,6 +41,7 @@ fn take(args: &SnapshotArgs, context: &mut Context) -> Result<Document, Refusal>
         runtimes: &args.runtimes.config(),
         keep: args.keep,
         accept: &accept,
+        index: args.index.nic_index,
     };
     let taken = snapshot::run(&request, &context.store, context.progress.as_mut());
     // Afterwards: the restore at the deadline needs the lock.

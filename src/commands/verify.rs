@@ -3,6 +3,7 @@
 use crate::cli::VerifyArgs;
 use crate::context::Context;
 use crate::inventory::Inventory;
+use crate::inventory::sockets::named;
 use crate::records::stored::{load_in_part, load_node};
 use crate::refusal::Refusal;
 use crate::report::Document;
@@ -34,5 +35,6 @@ pub(super) fn run(args: &VerifyArgs, context: &mut Context) -> Result<Document, 
     let (host, answers) = (&verified.observed, verified.for_record(false));
     let answering = answering::record(pods, host, node.as_ref(), answers, &context.store);
     verified.problems.extend(answering);
+    verified.problems.extend(named::dead(node.as_ref()));
     Ok(report::verify(verified, args.selectors.is_used()))
 }

@@ -26,7 +26,6 @@ pub(crate) use self::survey::{Unanswered, VerifiedPod};
 use self::targets::{Queries, VerifyTarget};
 use self::trial::ProbeAnswer;
 use crate::inventory::observe::{Host, Pod};
-use crate::inventory::sockets::named::IndexLook;
 use crate::inventory::{Inventory, private};
 use crate::kernel::Error;
 use crate::matching::Selection;
@@ -98,7 +97,6 @@ pub(crate) fn verify(
     let all_devices = selection.is_everything();
     let of_host = host::questions(&mut inventory.host, node, under_pods, all_devices);
     questions.extend(of_host);
-    problems.extend(IndexLook::after(&inventory.host.state).dead(node));
     remember(&mut questions, &pods, node);
     limits.answer += forwarding::awaited(&inventory.host.state, &mut problems);
     progress.notice(Progress::Phase(Stage::ProbingGateways, questions.len()));

@@ -8,7 +8,7 @@ use crate::managers;
 use crate::model::manager::Manager;
 use crate::model::problem::KeptIndex;
 use crate::model::{IfName, Link, LinkKind, NetState, Nic, Problem};
-use crate::plan::snapshot_quality;
+use crate::plan::{IndexMode, snapshot_quality};
 
 /// The daemon that negotiates data center bridging with the switch, and configures it on the devices.
 pub(crate) const LLDPAD: &str = "lldpad";
@@ -57,15 +57,18 @@ pub(crate) fn read(under_pods: &BTreeSet<IfName>) -> Result<Vec<Nic>, Error> {
         .collect())
 }
 
-/// Those of these links that do not get their ifindex back after a reload of their driver, by it: what the kernel cannot do, or what an
-/// `ifup` would not survive that brings the device up meanwhile. The calling thread is inside the host's namespace.
-pub(crate) fn kept_indexes(links: &[Link]) -> BTreeMap<u32, KeptIndex> {
-    let kernel = ability::kept_index();
+/// Those of these links that do not get their ifindex back after a reload of their driver, by it: a person wants that, the kernel cannot
+/// do it, or an `ifup` would not survive it that brings the device up meanwhile. The calling thread is inside the host's namespace.
+pub(crate) fn kept_indexes(mode: IndexMode, links: &[Link]) -> BTreeMap<u32, KeptIndex> {
+    let of_all = match mode {
+        IndexMode::Restore => ability::kept_index(),
+        IndexMode::Keep => Some(KeptIndex::Requested),
+    };
     let of_ifupdown = managers::brought_up_by_ifupdown(links);
     let why = |link: &Link| {
         let is_owned = of_ifupdown.contains(&link.name);
         let owned = is_owned.then_some(KeptIndex::Owner(Manager::Ifupdown));
-        kernel.clone().or(owned)
+        of_all.clone().or(owned)
     };
     let devices = links.iter().filter(|link| link.is_device());
     devices

@@ -6,17 +6,8 @@ use crate::model::net::link::index::{IndexUser, IndexUses};
 use crate::model::problem::{KeptIndex, SocketCause};
 use crate::model::{IfName, Link, LinkKind, NetState, NodeState, Problem};
 
-/// Whether a restore gives a link of the host its ifindex back: a device unless it is among those that keep another one; a link that
-/// netfix creates has it from the start.
-#[must_use]
-pub fn is_index_restored(link: &Link, kept: &BTreeMap<u32, KeptIndex>) -> bool {
-    match link.kind {
-        LinkKind::Physical => !kept.contains_key(&link.index),
-        _ => link.can_be_made(),
-    }
-}
-
-/// What names one of these links, which can be lost. A program that must be restarted is a note, as that of another socket.
+/// What names one of these links, which can be lost. What a restore makes good is a note, and so is a program that must be restarted, as
+/// that of another socket.
 #[must_use]
 pub fn named(
     known: &IndexUses,
@@ -30,13 +21,17 @@ pub fn named(
         .filter(|link| at_risk.contains(&link.name));
     let named = links.filter_map(|link| {
         let (index, users) = (link.index, known.users.get(&link.index)?.clone());
-        let is_restored = is_index_restored(link, kept);
-        let is_note = is_restored || users.iter().all(IndexUser::is_socket);
-        let cause = SocketCause::IndexNamed {
-            index,
-            users,
-            is_restored,
+        let why = kept.get(&index).filter(|_| link.is_device()).cloned();
+        // A link that netfix creates has it from the start.
+        let is_restored = match link.kind {
+            LinkKind::Physical => why.is_none(),
+            _ => link.can_be_made(),
         };
+        if is_restored {
+            return Some(SocketCause::IndexNamed { index, users }.info(&link.name));
+        }
+        let is_note = users.iter().all(IndexUser::is_socket);
+        let cause = SocketCause::IndexEnds { index, users, why };
         Some(if is_note {
             cause.info(&link.name)
         } else {
@@ -46,55 +41,68 @@ pub fn named(
     named.collect()
 }
 
-/// What names an ifindex that no link has: an error where its link is there with another one. A link that is away, such as a tunnel,
-/// may be so by intention.
+/// What names an ifindex that its link does not have any more: an error where the link is there with another one. No link has the former
+/// one, or another link. A link that is away, such as a tunnel, may be so by intention.
 #[must_use]
 pub fn dead(known: &IndexUses, host: &NetState, recorded: Option<&NodeState>) -> Vec<Problem> {
     let unread = known.unread.iter().cloned();
     let unread = unread.map(|what| SocketCause::IndexUnread { what }.info("host"));
-    let dead = dead_indexes(known, host).filter_map(|(then, users)| {
-        let Some(former) = recorded.and_then(|recorded| FormerLink::of(then, recorded)) else {
+    let dead = known.users.iter().filter_map(|(then, users)| {
+        let by = holder(*then, host);
+        let Some(former) = recorded.and_then(|recorded| FormerLink::of(*then, recorded)) else {
             let users = users.clone();
-            return Some(SocketCause::IndexUnknown { users }.info(format!("ifindex {then}")));
+            let cause = SocketCause::IndexUnknown { users };
+            return by.is_none().then(|| cause.info(format!("ifindex {then}")));
         };
-        let link = former.present(host)?;
+        let link = former.present(host).filter(|link| link.index != *then)?;
         let anew = known.users.get(&link.index).map_or(&[][..], Vec::as_slice);
         let mut users = users.clone();
         users.retain(|user| !is_bound_again(user, anew));
-        let cause = SocketCause::IndexDead {
-            then,
-            now: link.index,
-            users,
-            is_older: former.is_older,
-        };
-        matches!(&cause, SocketCause::IndexDead { users, .. } if !users.is_empty())
-            .then(|| cause.error(&link.name))
+        (!users.is_empty()).then(|| {
+            let cause = SocketCause::IndexDead {
+                then: *then,
+                now: link.index,
+                by: by.map(|by| by.name.clone()),
+                users,
+                is_older: former.is_older,
+            };
+            cause.error(&link.name)
+        })
     });
     unread.chain(dead).collect()
 }
 
-/// The ifindexes that no link has, that something names, and of which a record knows the link: the next record keeps them.
+/// The ifindexes that something names and that their links do not have any more, as far as a record knows them: the next record keeps
+/// them. That of a link which is away may become another link's.
 #[must_use]
 pub fn former(
     known: &IndexUses,
     host: &NetState,
     recorded: Option<&NodeState>,
 ) -> BTreeMap<u32, IfName> {
-    let known = dead_indexes(known, host).filter_map(|(index, _)| {
-        let former = FormerLink::of(index, recorded?)?;
-        let now = former.present(host).map(|link| &link.name);
-        Some((index, now.unwrap_or(former.name).clone()))
+    let known = known.users.keys().filter_map(|index| {
+        let former = FormerLink::of(*index, recorded?)?;
+        let name = match (former.present(host), holder(*index, host)) {
+            (Some(now), _) if now.index == *index => return None,
+            (Some(now), _) => &now.name,
+            (None, None) => former.name,
+            (None, Some(_)) => return None,
+        };
+        Some((*index, name.clone()))
     });
     known.collect()
 }
 
-fn dead_indexes<'a>(
-    known: &'a IndexUses,
-    host: &'a NetState,
-) -> impl Iterator<Item = (u32, &'a Vec<IndexUser>)> {
-    let is_dead = |index: u32| host.links.iter().all(|link| link.index != index);
-    let users = known.users.iter();
-    users.filter_map(move |(index, users)| is_dead(*index).then_some((*index, users)))
+/// Whether this link has the ifindex that another one had by the record, and that one is there with another.
+pub(crate) fn is_taken(link: &Link, host: &NetState, recorded: &NodeState) -> bool {
+    let former = FormerLink::of(link.index, recorded);
+    let former = former.and_then(|former| former.present(host));
+    former.is_some_and(|former| former.index != link.index)
+}
+
+/// The link that has an ifindex now.
+fn holder(index: u32, host: &NetState) -> Option<&Link> {
+    host.links.iter().find(|link| link.index == index)
 }
 
 /// The link that had an ifindex.
@@ -108,19 +116,20 @@ struct FormerLink<'a> {
 
 impl<'a> FormerLink<'a> {
     fn of(index: u32, recorded: &'a NodeState) -> Option<Self> {
-        let mut links = recorded.state.links.iter();
-        if let Some(link) = links.find(|link| link.index == index) {
+        // What has that ifindex in the record had it already when something named the former link.
+        if let Some(name) = recorded.former_indexes.get(&index) {
             return Some(Self {
-                name: &link.name,
-                link: Some(link),
-                is_older: false,
+                name,
+                link: recorded.state.link(name),
+                is_older: true,
             });
         }
-        let name = recorded.former_indexes.get(&index)?;
+        let mut links = recorded.state.links.iter();
+        let link = links.find(|link| link.index == index)?;
         Some(Self {
-            name,
-            link: recorded.state.link(name),
-            is_older: true,
+            name: &link.name,
+            link: Some(link),
+            is_older: false,
         })
     }
 

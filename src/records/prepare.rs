@@ -154,16 +154,9 @@ fn nic_rules(request: &SurveyRequest, surveyed: &Surveyed) -> NicRules {
 }
 
 /// The ifindexes that devices of the host do not get back, and why.
-fn kept_indexes(mode: IndexMode, surveyed: &mut Surveyed) -> BTreeMap<u32, KeptIndex> {
+pub(crate) fn kept_indexes(mode: IndexMode, surveyed: &mut Surveyed) -> BTreeMap<u32, KeptIndex> {
     let recorded = &surveyed.baseline.state;
-    let mut kept = match mode {
-        IndexMode::Restore => nics::kept_indexes(&recorded.links),
-        IndexMode::Keep => {
-            let devices = recorded.links.iter().filter(|link| link.is_device());
-            let indexes = devices.map(|link| (link.index, KeptIndex::Requested));
-            indexes.collect()
-        }
-    };
+    let mut kept = nics::kept_indexes(mode, &recorded.links);
     // Those that are up may carry packets of pods, which are not interrupted.
     let other = snapshot_quality::renumbered(recorded, &surveyed.host.state);
     let up = other.filter(|(_, now)| now.flags.up);

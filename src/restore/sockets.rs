@@ -1,9 +1,7 @@
 //! What programs lost with the links that are restored: no restore brings it back, but the programs can.
 
-use crate::inventory::cannot_observe;
 use crate::inventory::observe::Host;
-use crate::inventory::sockets::named::IndexLook;
-use crate::inventory::sockets::{self, Suspects};
+use crate::inventory::sockets::{self, Suspects, named};
 use crate::inventory::visit::visit_without_socket;
 use crate::kernel::link::sockets as kernel;
 use crate::model::net::link::socket::LinkSocket;
@@ -37,10 +35,7 @@ pub(in crate::restore) fn find_lost(
 /// What of the host still names a link that was recreated by its former ifindex.
 pub(in crate::restore) fn find_dead(store: &Store) -> Vec<Problem> {
     let recorded = load_node(store, &mut Vec::new()).ok().flatten();
-    Host::observe().map_or_else(
-        |error| vec![cannot_observe("host", &error)],
-        |host| IndexLook::after(&host.state).dead(recorded.as_ref()),
-    )
+    named::dead(recorded.as_ref())
 }
 
 fn is_concerned(job: &PodJob) -> bool {

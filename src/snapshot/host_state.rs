@@ -39,10 +39,11 @@ impl Known<'_> {
         let lost = (!has_lost_pod).then(|| self.lost_link()).flatten();
         let lost = lost.or_else(|| self.lost());
         let is_silent = self.stored.has_silent(None, &self.moment.answers);
-        let is_given_up = self.is_accepted && (lost.is_some() || is_silent);
+        let former = &self.moment.former_indexes;
+        let is_given_up = self.is_accepted && (lost.is_some() || is_silent || !former.is_empty());
         let has_lost = has_lost_pod || (lost.is_some() && !is_given_up);
-        let problems = match lost {
-            _ if is_given_up => vec![SnapshotCause::HostGivenUp.info("host")],
+        let mut problems = match lost {
+            Some(_) if is_given_up => Vec::new(),
             // What took the pods' links took this, too.
             Some(problem) if has_lost_pod => vec![problem.demoted()],
             Some(problem) => vec![problem],
@@ -55,9 +56,15 @@ impl Known<'_> {
                 problems
             }
         };
+        problems.extend(is_given_up.then(|| SnapshotCause::HostGivenUp.info("host")));
         let is_good = !has_lost && (self.is_whole || self.stored.node.is_none());
         let change = if is_good || is_given_up {
-            HostChange::Record(Box::new(self.present(empty)))
+            let former = if is_given_up {
+                BTreeMap::new()
+            } else {
+                former.clone()
+            };
+            HostChange::Record(Box::new(self.present(empty, former)))
         } else {
             HostChange::Keep(empty.into_iter().filter(|netns| netns.accepted).collect())
         };
@@ -131,7 +138,7 @@ impl Known<'_> {
     }
 
     /// The host's present state, as it is recorded.
-    fn present(&self, empty: Vec<EmptyNetns>) -> NodeState {
+    fn present(&self, empty: Vec<EmptyNetns>, former_indexes: BTreeMap<u32, IfName>) -> NodeState {
         let under = self.under_pods().collect();
         let old = self.stored.node.as_ref();
         NodeState {
@@ -149,7 +156,7 @@ impl Known<'_> {
             large: BTreeMap::new(),
             proxies: old.map(|old| old.proxies.clone()).unwrap_or_default(),
             answers: old.map(|old| old.answers.clone()).unwrap_or_default(),
-            former_indexes: self.moment.former_indexes.clone(),
+            former_indexes,
         }
     }
 }

@@ -26,6 +26,7 @@ use crate::inventory::look::{Look, LookDepth};
 use crate::kernel::events::LINKWATCH;
 use crate::matching::Selection;
 use crate::model::{Bytes, NodeIdentity, NodeState, PodSummary, Problem};
+use crate::plan::IndexMode;
 use crate::progress::Listener;
 use crate::records::stored::shown;
 use crate::refusal::Refusal;
@@ -44,6 +45,8 @@ pub(crate) struct SnapshotRequest<'a> {
     pub keep: NonZeroUsize,
     /// The names of what a person gives up: pods, and `host`.
     pub accept: &'a [Bytes],
+    /// What a restore will do with the ifindexes of NICs.
+    pub index: IndexMode,
 }
 
 /// What a snapshot recorded.
@@ -143,10 +146,10 @@ pub(crate) fn run(
 pub(crate) fn capture(
     look: Look,
     selection: &Selection,
-    accept: &[Bytes],
+    (accept, index): (&[Bytes], IndexMode),
     store: &Store,
 ) -> Result<(Captured, Inventory), Problem> {
-    let (now, stored, inventory) = observe(look, selection, accept, store)?;
+    let (now, stored, inventory) = observe(look, selection, (accept, index), store)?;
     let changes = decide(now, &stored);
     let captured = Captured {
         changes,
@@ -168,5 +171,6 @@ fn look(
         LookDepth::Whole,
         progress,
     )?;
-    Ok(capture(look, request.selection, request.accept, store)?.0)
+    let wanted = (request.accept, request.index);
+    Ok(capture(look, request.selection, wanted, store)?.0)
 }

@@ -1,6 +1,6 @@
 //! Takes down what runs now and what is stored: everything that a snapshot's decisions depend on.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::facts::{Archive, Moment, Observation, PodObservation, Reading};
@@ -20,6 +20,7 @@ use crate::model::{
     Bytes, ChainLink, Hardware, HostSide, IfName, Link, LinkGraph, Mac, NetState, NodeIdentity,
     NodeState, Problem, stack,
 };
+use crate::plan::IndexMode;
 use crate::plan::snapshot_quality::{host_loss, pod_loss, unsupported_and_lost};
 use crate::records::cni_cache;
 use crate::records::contest;
@@ -33,7 +34,7 @@ use crate::store::Store;
 pub(super) fn observe(
     look: Look,
     selection: &Selection,
-    accept: &[Bytes],
+    (accept, index): (&[Bytes], IndexMode),
     store: &Store,
 ) -> Result<(Observation, Archive, Inventory), Problem> {
     let Look {
@@ -67,8 +68,8 @@ pub(super) fn observe(
     if needs_past(pods, &observed, &host.state, &archive, node) {
         archive.past = store.past();
     }
-    let (host_now, former_indexes, found) = find_sockets(pods, &mut observed, host, &archive, node);
-    problems.extend(found);
+    let (host_now, indexes, found) = find_sockets(pods, &mut observed, host, &archive, node);
+    problems.extend(found.into_iter().chain(indexes.named(index)));
     let moment = Moment {
         created: at.wall,
         created_boottime: at.boottime,
@@ -76,7 +77,7 @@ pub(super) fn observe(
         netns: machine::host(),
         host: host_now,
         answers,
-        former_indexes,
+        former_indexes: indexes.former(),
         links_after,
         devices_inside: devices_inside(&observed).filter(|_| selection.is_everything()),
         everything: selection.is_everything(),
@@ -116,14 +117,14 @@ fn devices_inside(observed: &[ObservedPod]) -> Option<Vec<Hardware>> {
 }
 
 /// What programs have on links that can be lost, and what they lost and still count on: that stays in the record. Returns the host's
-/// state with it, and the former ifindexes of links that something still names.
-fn find_sockets(
+/// state with it, and what names its links by their ifindex.
+fn find_sockets<'a>(
     pods: &[Pod],
     observed: &mut [ObservedPod],
-    host: &Host,
-    archive: &Archive,
+    host: &'a Host,
+    archive: &'a Archive,
     node: &NodeIdentity,
-) -> (NetState, BTreeMap<u32, IfName>, Vec<Problem>) {
+) -> (NetState, IndexLook<'a>, Vec<Problem>) {
     let mut host_now = host.state.clone();
     let graph = LinkGraph::new(&host.state.links);
     let mut devices = BTreeSet::new();
@@ -143,14 +144,13 @@ fn find_sockets(
     let at_risk = host.state.host_sockets_at_risk(&devices);
     suspects.push(Suspects::of_host(host, at_risk, gone.unwrap_or_default()));
     states.push(&mut host_now);
-    let indexes = IndexLook::with_risk(&host.state, &devices);
-    let mut problems = indexes.named();
-    problems.extend(nics::at_risk(&host.state));
+    let indexes = IndexLook::with_risk(&host.state, recorded, &devices);
+    let mut problems = nics::at_risk(&host.state);
     for (state, found) in states.into_iter().zip(sockets::find(&suspects)) {
         problems.extend(found.problems);
         state.keep_sockets(found.lost);
     }
-    (host_now, indexes.former(recorded), problems)
+    (host_now, indexes, problems)
 }
 
 /// What several of the pods that could be read and the host have.

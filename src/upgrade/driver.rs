@@ -104,7 +104,7 @@ impl Driver<'_> {
         let lost = network.unselected.lost();
         self.ledger.problems.add(Area::Rebuild, lost);
         // Run --after, and close the window.
-        self.ledger.conclude(self.request, &network.after);
+        self.conclude(&network);
         let end = self.ledger.problems.end();
         self.after(end, Some(&network.baseline));
         self.ledger.closed(end, self.restored)

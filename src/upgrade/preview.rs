@@ -154,21 +154,21 @@ fn seen(
     suspects.push(Suspects::of_host(host, of_host, Vec::new()));
     let found = sockets::find(&suspects).into_iter();
     problems.extend(found.flat_map(|one| one.problems));
-    problems.extend(IndexLook::with_risk(&host.state, &devices).named());
+    let indexes = IndexLook::with_risk(&host.state, None, &devices);
+    problems.extend(indexes.named(request.index));
     // The check has found devices that do not exist.
     let reloaded = at_risk::reloaded(&drivers, &request.devices, &graph).unwrap_or_default();
     let lost = &at_risk::devices(&reloaded, &graph) | &devices;
     let at_risk = at_risk.iter().map(|(pod, state)| (*pod, state));
     problems.extend(Translated::read(&host.state, &lost, at_risk).problems());
-    let lost = lost.into_iter();
-    let lost = lost.map(|device| DeviceLoss::of(device, &host.state, &graph));
+    let of_device = |device| DeviceLoss::of(device, &host.state, &graph);
     pods.sort_by(|a: &PodSummary, b| a.info.id.cmp(&b.info.id));
     Preview {
         node: inventory.node,
         unit: None,
         pods,
         nics: nics::named(&devices).unwrap_or_default(),
-        devices: lost.collect(),
+        devices: lost.into_iter().map(of_device).collect(),
         rehearsal: None,
         problems,
         is_refused: false,

@@ -10,6 +10,7 @@ use crate::clock;
 use crate::context::Context;
 use crate::gateways::{self, Verified};
 use crate::inventory::Inventory;
+use crate::inventory::sockets::named;
 use crate::matching::Selection;
 use crate::model::problem::CheckCause;
 use crate::model::window::{Phase, PhaseName, WindowPod};
@@ -23,7 +24,7 @@ use crate::runtime::RuntimeConfig;
 use crate::situation::{Compared, Depth, Situation};
 use crate::store::Store;
 use crate::window::event::{Event, Reached};
-use crate::window::facts::{Silence, excuse};
+use crate::window::facts::{Silence, excuse, excuse_older};
 use crate::window::rebuild_check::{After, query};
 use crate::window::records::is_abandoned;
 use crate::window::session::WindowSession;
@@ -160,7 +161,9 @@ pub(crate) fn note_pods(
     let found = match probe(context) {
         Ok(mut verified) => {
             let before = Silence::all_recorded(session.window());
-            let problems = excuse(&mut verified, &before);
+            let mut problems = excuse(&mut verified, &before);
+            let node = load_node(&context.store, &mut problems).ok().flatten();
+            problems.extend(excuse_older(named::dead(node.as_ref())));
             session.log(&Event::Verified(Reached::of(&verified)));
             session.note_verified(&verified);
             problems

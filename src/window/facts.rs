@@ -242,16 +242,18 @@ impl Silence {
     }
 }
 
+/// What names an ifindex that its link does not have any more: a window is not to blame for one that was dead before.
+pub(crate) fn excuse_older(dead: Vec<Problem>) -> impl Iterator<Item = Problem> {
+    dead.into_iter().map(|problem| match &*problem.cause {
+        Cause::Socket(SocketCause::IndexDead { is_older: true, .. }) => problem.demoted(),
+        _ => problem,
+    })
+}
+
 /// The problems of a probe. What could not be reached before COMMAND either is no error, and no longer among the unanswered; a gateway
-/// that does not answer is excused by the record alone: it must never have answered. An ifindex that was dead before is no error either.
+/// that does not answer is excused by the record alone: it must never have answered.
 pub(crate) fn excuse(verified: &mut Verified, before: &[Silence]) -> Vec<Problem> {
-    let problems = mem::take(&mut verified.problems).into_iter();
-    let mut problems: Vec<_> = problems
-        .map(|problem| match &*problem.cause {
-            Cause::Socket(SocketCause::IndexDead { is_older: true, .. }) => problem.demoted(),
-            _ => problem,
-        })
-        .collect();
+    let mut problems = mem::take(&mut verified.problems);
     verified.unanswered.retain(|one| {
         let is_excused = is_excused(one, before);
         problems.push(if is_excused && one.kind != SilenceKind::NeverAnswered {

@@ -1,5 +1,5 @@
 # Has sockets on a link until it is killed: "group:ADDRESS", "packet", "any-packet", "router", "bound:PORT" (SO_BINDTODEVICE),
-# "local:PORT" (the link-local address). Prints "ready" then. SIGUSR1: the sockets leave their groups and join again, packet sockets are
+# "lite:PORT" (UDP-Lite), "local:PORT" (the link-local address). Prints "ready" then. SIGUSR1: the sockets leave their groups and join again, packet sockets are
 # bound again, the router adds the link again, and beside a bound socket another one is bound. SIGUSR2: they leave.
 import signal, socket, struct, sys, time
 
@@ -28,8 +28,9 @@ def route(sock):
 def bind(word):
     kind, port = word.split(":")
     index = socket.if_nametoindex(link)
-    sock = socket.socket(socket.AF_INET if kind == "bound" else socket.AF_INET6, socket.SOCK_DGRAM)
-    if kind == "bound":
+    protocol = socket.IPPROTO_UDPLITE if kind == "lite" else 0
+    sock = socket.socket(socket.AF_INET6 if kind == "local" else socket.AF_INET, socket.SOCK_DGRAM, protocol)
+    if kind != "local":
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, link.encode() + b"\0")
         sock.bind(("0.0.0.0", int(port)))
     else:
@@ -55,14 +56,14 @@ def each(joins):
             sock.bind((link, 0x88B5))
         elif word == "router" and joins:
             route(sock)
-        elif word.startswith(("bound:", "local:")) and joins:
+        elif word.startswith(("bound:", "lite:", "local:")) and joins:
             bound.append(bind(word))
 
 
 def open_socket(word):
     if word.startswith("group:"):
         return socket.socket(socket.AF_INET6 if word.count(":") > 1 else socket.AF_INET, socket.SOCK_DGRAM)
-    if word.startswith(("bound:", "local:")):
+    if word.startswith(("bound:", "lite:", "local:")):
         return None
     if word == "router":
         sock = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_IGMP)

@@ -21,6 +21,9 @@ struct Case {
     why: String,
     /// Whether the kernel gives a device a chosen ifindex.
     kernel_can: bool,
+    /// Whether a person wants that netfix leaves it (`--nic-index keep`).
+    #[serde(default)]
+    is_kept: bool,
     /// The links that a reload can take.
     at_risk: BTreeSet<IfName>,
     recorded: Option<Vec<Link>>,
@@ -55,14 +58,14 @@ fn told(case: &Case) -> String {
         let (severity, object, message) = (word("severity"), word("object"), word("message"));
         format!("{when}: {severity}: {object}: {message}\n")
     };
-    let mut kept = BTreeMap::new();
-    if !case.kernel_can {
-        kept.extend(
-            now.links
-                .iter()
-                .map(|link| (link.index, KeptIndex::OldKernel)),
-        );
-    }
+    let why = match (case.kernel_can, case.is_kept) {
+        (_, true) => Some(KeptIndex::Requested),
+        (false, false) => Some(KeptIndex::OldKernel),
+        (true, false) => None,
+    };
+    let indexes = now.links.iter().map(|link| link.index);
+    let kept = indexes.filter_map(|index| Some((index, why.clone()?)));
+    let kept = kept.collect();
     let before = indexes::named(&case.uses, &now, &case.at_risk, &kept);
     let after = indexes::dead(&case.uses, &now, recorded.as_ref());
     let kept = indexes::former(&case.uses, &now, recorded.as_ref());

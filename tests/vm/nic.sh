@@ -89,6 +89,45 @@ ovs_start() {
     /usr/share/openvswitch/scripts/ovs-ctl start --system-id=random --no-monitor >"$WORK/ovs.log" 2>&1 || fail "$(cat "$WORK/ovs.log")"
 }
 
+# ---- ifindexes
+
+index() { cat "/sys/class/net/$1/ifindex"; }
+
+# indexes_back RELOAD NIC...: after the program of sh(1) that reloads their drivers, a restore and a window give these NICs their ifindexes
+# back. The rules name them as before, and `works`.
+indexes_back() {
+    local reload=$1 nic
+    local -A known=()
+    shift
+    for nic in "$@"; do known[$nic]=$(index "$nic"); done
+    nft list ruleset >"$WORK/rules"
+    works
+    expect_exit 0 nf snapshot
+    no_step
+    step "a restore"
+    sh -c "$reload"
+    ! nft list ruleset | cmp -s - "$WORK/rules" || fail "the rules name the NICs of which they have other ifindexes"
+    expect_exit 3 nf diff
+    for nic in "$@"; do printed "link $nic index ${known[$nic]} \(now"; done
+    expect_exit 0 nf restore --nic-wait 20s
+    has_indexes
+    no_step
+    step "a window"
+    expect_exit 0 nf upgrade --foreground --yes --runtime none --nic-wait 20s --watch 1s -- sh -c "$reload"
+    has_indexes
+    no_step
+}
+
+# has_indexes: those that `indexes_back` has noted.
+has_indexes() {
+    local nic
+    for nic in "${!known[@]}"; do
+        [ "$(index "$nic")" = "${known[$nic]}" ] || fail "$nic has ifindex $(index "$nic"), not ${known[$nic]}"
+    done
+    nft list ruleset | cmp - "$WORK/rules" || fail "$(nft list ruleset)"
+    works
+}
+
 # ---- virtual functions
 
 # functions NIC COUNT: makes them, bound to igbvf.

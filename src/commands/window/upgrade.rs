@@ -104,7 +104,7 @@ fn request(args: &UpgradeArgs) -> Result<UpgradeRequest<'_>, Refusal> {
         conflict_probe: args.probe.mode(),
         probe_rate: args.probe.rate.probe_rate,
         nic: args.nic.nic_settings,
-        index: args.nic.nic_index,
+        index: args.nic.index.nic_index,
         timeout: args.answer_wait,
         targets: args.targets.all(),
         settle: args.watch,

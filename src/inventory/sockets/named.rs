@@ -3,70 +3,86 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{loaders, program};
-use crate::inventory::{nics, procfs};
+use crate::inventory::{cannot_observe, nics, procfs};
 use crate::kernel::attached::bound::BoundSocket;
 use crate::kernel::attached::indexes as kernel;
 use crate::kernel::foreign::socket_inode;
+use crate::kernel::{Socket, state};
 use crate::model::net::link::index::{IndexUser, IndexUses};
 use crate::model::net::link::socket::Program;
-use crate::model::{IfName, NetState, NodeState, Problem};
-use crate::plan::indexes;
+use crate::model::{IfName, Link, NetState, NodeState, Problem};
+use crate::plan::{IndexMode, indexes};
 
-/// What names these links of the host, or an ifindex that no link has.
+/// What names these links of the host, or an ifindex that its link does not have any more.
 pub(crate) struct IndexLook<'a> {
     host: &'a NetState,
+    recorded: Option<&'a NodeState>,
     at_risk: BTreeSet<IfName>,
     uses: IndexUses,
 }
 
+/// What names a link of the host that was recreated by its former ifindex: for the end of a command that restores or verifies. The calling
+/// thread is inside the host's namespace.
+pub(crate) fn dead(recorded: Option<&NodeState>) -> Vec<Problem> {
+    let links = Socket::open_here().and_then(|mut socket| state::links(&mut socket, None));
+    links.map_or_else(
+        |error| vec![cannot_observe("host", &error)],
+        |host| IndexLook::of(&host, recorded, BTreeSet::new()).dead(),
+    )
+}
+
 impl<'a> IndexLook<'a> {
-    /// For the time after a loss.
-    pub(crate) fn after(host: &'a NetState) -> Self {
-        Self::of(host, BTreeSet::new())
-    }
-
     /// With what a reload of the host's devices can take; these are those under the pods.
-    pub(crate) fn with_risk(host: &'a NetState, devices: &BTreeSet<IfName>) -> Self {
-        Self::of(host, host.host_links_at_risk(devices))
+    pub(crate) fn with_risk(
+        host: &'a NetState,
+        recorded: Option<&'a NodeState>,
+        devices: &BTreeSet<IfName>,
+    ) -> Self {
+        Self::of(host, recorded, host.host_links_at_risk(devices))
     }
 
-    fn of(host: &'a NetState, at_risk: BTreeSet<IfName>) -> Self {
+    fn of(host: &'a NetState, recorded: Option<&'a NodeState>, at_risk: BTreeSet<IfName>) -> Self {
+        let is_told = |link: &Link| {
+            at_risk.contains(&link.name)
+                || recorded.is_some_and(|recorded| indexes::is_taken(link, host, recorded))
+        };
         Self {
-            uses: read(host, &at_risk),
+            uses: read(host, is_told),
             host,
+            recorded,
             at_risk,
         }
     }
 
     /// What a reload leaves without its link, or would.
-    pub(crate) fn named(&self) -> Vec<Problem> {
-        let kept = nics::kept_indexes(&self.host.links);
+    pub(crate) fn named(&self, mode: IndexMode) -> Vec<Problem> {
+        let kept = nics::kept_indexes(mode, &self.host.links);
         indexes::named(&self.uses, self.host, &self.at_risk, &kept)
     }
 
     /// What names a link that was recreated.
-    pub(crate) fn dead(&self, recorded: Option<&NodeState>) -> Vec<Problem> {
-        indexes::dead(&self.uses, self.host, recorded)
+    pub(crate) fn dead(&self) -> Vec<Problem> {
+        indexes::dead(&self.uses, self.host, self.recorded)
     }
 
     /// What the next record keeps for that.
-    pub(crate) fn former(&self, recorded: Option<&NodeState>) -> BTreeMap<u32, IfName> {
-        indexes::former(&self.uses, self.host, recorded)
+    pub(crate) fn former(&self) -> BTreeMap<u32, IfName> {
+        indexes::former(&self.uses, self.host, self.recorded)
     }
 }
 
-/// What names these links, or an ifindex that no link has. The calling thread is inside the host's namespace.
-fn read(host: &NetState, at_risk: &BTreeSet<IfName>) -> IndexUses {
+/// What names a link that `is_told`, or an ifindex that no link has. The calling thread is inside the host's namespace.
+fn read(host: &NetState, is_told: impl Fn(&Link) -> bool) -> IndexUses {
     let (mut known, mut sockets) = kernel::read(&host.links);
     sockets.retain(|socket| socket.index != 0);
     let links = host.links.iter();
-    let links: BTreeMap<_, _> = links.map(|link| (link.index, &link.name)).collect();
-    let is_told = |index: u32| links.get(&index).is_none_or(|name| at_risk.contains(*name));
+    let links: BTreeMap<_, _> = links.map(|link| (link.index, is_told(link))).collect();
+    let is_told = |index: u32| links.get(&index).is_none_or(|is_told| *is_told);
     let place = |socket: &BoundSocket| (socket.protocol, socket.port);
-    let dead = sockets.iter().filter(|one| !links.contains_key(&one.index));
-    let dead: BTreeSet<_> = dead.map(place).collect();
+    let told = sockets.iter().filter(|one| is_told(one.index));
+    let told: BTreeSet<_> = told.map(place).collect();
     // A program may have bound another one to the present link.
-    sockets.retain(|socket| is_told(socket.index) || dead.contains(&place(socket)));
+    sockets.retain(|socket| told.contains(&place(socket)));
     let programs = holders(&sockets.iter().map(|socket| socket.inode).collect());
     for socket in sockets {
         let user = IndexUser::Socket {

@@ -4,7 +4,7 @@ use std::fs;
 
 use netlink_sys::protocols::NETLINK_SOCK_DIAG;
 
-use super::xsk::{BY_FAMILY, socket_count};
+use super::xsk::{BY_FAMILY, may_have_sockets};
 use crate::kernel::Errno;
 use crate::kernel::codec::nested::word;
 use crate::kernel::plain::PlainSocket;
@@ -34,7 +34,7 @@ struct DiagProtocol {
 /// A connection of TCP ends with its link.
 const LISTEN: u32 = 1 << 10;
 
-const PROTOCOLS: [DiagProtocol; 3] = [
+const PROTOCOLS: [DiagProtocol; 5] = [
     DiagProtocol {
         number: 6,
         name: "tcp",
@@ -46,6 +46,18 @@ const PROTOCOLS: [DiagProtocol; 3] = [
         name: "udp",
         listed: ["UDP", "UDPv6"],
         states: u32::MAX,
+    },
+    DiagProtocol {
+        number: 136,
+        name: "udplite",
+        listed: ["UDP-Lite", "UDPLITEv6"],
+        states: u32::MAX,
+    },
+    DiagProtocol {
+        number: 132,
+        name: "sctp",
+        listed: ["SCTP", "SCTPv6"],
+        states: LISTEN,
     },
     DiagProtocol {
         number: 255,
@@ -63,11 +75,14 @@ const REQUEST: usize = 56;
 /// The sockets of the calling thread's namespace; and what the kernel did not list.
 pub(super) fn read() -> (Vec<BoundSocket>, Vec<String>) {
     let (mut found, mut unread) = (Vec::new(), Vec::new());
-    let protocols = fs::read_to_string("/proc/thread-self/net/protocols").unwrap_or_default();
+    let protocols = match fs::read_to_string("/proc/thread-self/net/protocols") {
+        Ok(protocols) => protocols,
+        Err(error) => return (found, vec![format!("sockets: {error}")]),
+    };
     for protocol in &PROTOCOLS {
         for (family, listed) in FAMILIES.into_iter().zip(protocol.listed) {
             // The query would load a module.
-            if socket_count(&protocols, listed) == Some(0) {
+            if !may_have_sockets(&protocols, listed) {
                 continue;
             }
             match protocol.sockets(family) {

@@ -46,7 +46,7 @@ sentences! {
         IfindexDiffers { now, then } => "has ifindex {now} now, {then} in the checkpoint: sockets bound to the old one \
             receive nothing",
         NicRenumbered { now, then, why } => "has ifindex {now} now, {then} in the checkpoint: nftables rules and sockets that name the \
-            old one match nothing. {why}" (why = kept_index(why)),
+            old one do not name it. {why}" (why = kept_index(why)),
         Surplus => "is not in the checkpoint; left unchanged",
         IsUp => "link state differs: it is up, and was down in the checkpoint; left unchanged",
         MadeWithOtherMac { now, then } => "another program made it again, with MAC {now}; the checkpoint has {then}. netfix leaves the \
@@ -88,7 +88,7 @@ sentences! {
 }
 
 /// Why a NIC does not get its former ifindex back.
-fn kept_index(why: &KeptIndex) -> String {
+pub(super) fn kept_index(why: &KeptIndex) -> String {
     match why {
         KeptIndex::Requested => "netfix leaves it (--nic-index keep)".to_owned(),
         KeptIndex::OldKernel => "This kernel cannot give it back: that needs Linux 5.13".to_owned(),

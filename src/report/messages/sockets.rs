@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::IpAddr;
 
+use super::network::kept_index;
 use super::{and, few, or_nothing};
 use crate::model::net::link::index::IndexUser;
 use crate::model::net::link::socket::Program;
@@ -38,12 +39,15 @@ sentences! {
             and start it afterwards" (who = who(programs)),
         VerbsEnd { programs } => "{who} uses the device through verbs (RDMA, or DPDK beside the driver), which ends with the driver. Stop \
             the program before a reload of the driver, and start it afterwards" (who = who(programs)),
-        IndexNamed { index, users, is_restored } if *is_restored => "{who} its ifindex {index}, which netfix gives it back after a reload \
-            of its driver" (who = naming(users)),
-        IndexNamed { index, users, is_restored: _ } => "{who} its ifindex {index}. A reload of its driver gives it another one, and no packet \
-            {effect} then: {remedy} after it{or_name}" (who = naming(users), effect = effect(users), remedy = remedy(users), or_name = or_name(users)),
-        IndexDead { then, now, users, is_older: _ } => "{who} its former ifindex {then} ({now} now), and no packet {effect}: {remedy}"
-            (who = naming(users), effect = effect(users), remedy = remedy(users)),
+        IndexNamed { index, users } => "{who} its ifindex {index}, which netfix gives it back after a reload of its driver"
+            (who = naming(users)),
+        IndexEnds { index, users, why } => "{who} its ifindex {index}. A reload of its driver gives it another one, and no packet \
+            {effect} then: {remedy} after it{or_name}{why}" (who = naming(users), effect = effect(users), remedy = remedy(users),
+            or_name = or_name(users), why = or_nothing(". ", why.as_ref().map(kept_index).as_ref())),
+        IndexDead { then, now, by: None, users, is_older: _ } => "{who} its former ifindex {then} ({now} now), and no packet {effect}: \
+            {remedy}" (who = naming(users), effect = effect(users), remedy = remedy(users)),
+        IndexDead { then, now, by: Some(by), users, is_older: _ } => "{who} its former ifindex {then} ({now} now). {by} has that one now, \
+            and a packet of {by} {effect}: {remedy}" (who = naming(users), effect = effect(users), remedy = remedy(users)),
         IndexUnknown { users } => "{who} this ifindex, which no link has, and no packet {effect}: {remedy}, unless its link is away for good"
             (who = naming(users), effect = effect(users), remedy = remedy(users)),
         IndexUnread { what } => "cannot list what names links by their ifindex: {what}",

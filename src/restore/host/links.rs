@@ -185,7 +185,7 @@ impl<'a> HostJob<'a> {
         let mut rounds = 0;
         loop {
             let (missing, mut links) = self.plan();
-            if self.renumber(&missing, progress)? {
+            if self.renumber(&missing, &[], progress)?.is_some() {
                 continue;
             }
             let made = mem::take(&mut links.functions);

@@ -77,19 +77,8 @@ impl<'a> WaitLimit<'a> {
     }
 }
 
-/// Waits until every device under the pods exists, and every one that was `inside` a pod, under any name, and then until nothing
-/// renames it any more. Returns a problem for each that udev has not finished with.
-pub(super) fn for_devices(
-    host: &mut Host,
-    baseline: &mut HostBaseline,
-    inside: &[Hardware],
-    limit: &mut WaitLimit<'_>,
-) -> Result<Vec<Problem>, Error> {
-    for_return(host, baseline, inside, limit)?;
-    for_final_names(host, baseline, inside, *limit)
-}
-
-/// Waits until they exist. What comes back meanwhile gets the rest of the time for its carrier. The plans name the missing ones.
+/// Waits until every device under the pods exists, and every one that was `inside` a pod, under any name. What comes back meanwhile gets
+/// the rest of the time for its carrier. The plans name the missing ones.
 pub(super) fn for_return(
     host: &mut Host,
     baseline: &mut HostBaseline,
@@ -183,7 +172,8 @@ fn devices<'a>(host: &'a Host, baseline: &'a HostBaseline) -> Vec<(&'a Link, &'a
         .collect()
 }
 
-/// A device that the driver has just made may have a passing name: udev renames it, but only while it is down.
+/// A device that the driver has just made may have a passing name: udev renames it, but only while it is down. Returns a problem for each
+/// that udev has not finished with.
 pub(super) fn for_final_names(
     host: &mut Host,
     baseline: &HostBaseline,
@@ -194,16 +184,17 @@ pub(super) fn for_final_names(
     if !devices(host, baseline).iter().any(is_new) && inside.is_empty() {
         return Ok(Vec::new());
     }
-    if udev::is_running() {
+    let has_finished = |host: &Host| {
+        let devices = devices(host, baseline);
+        let new = devices.iter().filter(|device| is_new(device));
+        let mut all = new.map(|(_, now)| *now).chain(returned(host, inside));
+        all.all(|now| udev::has_finished(now.index))
+    };
+    // Its name is read below.
+    if udev::is_running() && !has_finished(host) {
         limit.of(UDEV_LIMIT).wait(|| {
             host.refresh()?;
-            let finished = devices(host, baseline)
-                .iter()
-                .filter(|device| is_new(device))
-                .map(|(_, now)| *now)
-                .chain(returned(host, inside))
-                .all(|now| udev::has_finished(now.index));
-            Ok(finished)
+            Ok(has_finished(host))
         })?;
     }
     // Without udev, or after it, another program may give the name back.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::inventory::sockets::named;
 use crate::model::Problem;
 use crate::model::problem::CommandCause;
 use crate::model::window::PhaseName;
@@ -10,6 +11,7 @@ use crate::upgrade::driver::Driver;
 use crate::upgrade::ledger::Area;
 use crate::upgrade::phases::restore::PodNetwork;
 use crate::window::event::{Event, RebuildCheck};
+use crate::window::facts::excuse_older;
 use crate::window::rebuild_check::query;
 
 /// How long a runtime that stops with kubelet, as k3s's containerd does, may take to answer again.
@@ -90,6 +92,13 @@ impl Driver<'_> {
         self.take(again, network);
         self.probe(network);
         was_lost
+    }
+
+    /// What follows from the work: the rules and sockets that name a former ifindex, and the problems of COMMAND and the rollback.
+    pub(super) fn conclude(&mut self, network: &PodNetwork) {
+        let dead = excuse_older(named::dead(network.baseline.node.as_ref()));
+        self.ledger.problems.add(Area::Network, dead);
+        self.ledger.conclude(self.request, &network.after);
     }
 
     /// Observes the pods at risk that are not selected, and records what they have.

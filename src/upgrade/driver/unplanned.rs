@@ -83,7 +83,7 @@ impl Driver<'_> {
         self.resume();
         // Watch for losses and rebuilt pods, and observe everything a last time.
         self.check_rebuilds(&mut network);
-        self.ledger.conclude(self.request, &network.after);
+        self.conclude(&network);
         let end = self.ledger.problems.end();
         self.ledger.closed(end, self.restored)
     }

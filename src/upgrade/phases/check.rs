@@ -88,6 +88,7 @@ fn observe(
         max_new: Duration::MAX,
         devices: &request.devices,
         rehearse: false,
+        index: request.index,
     };
     let mut last = None;
     let look = |progress: &mut dyn Listener| {
@@ -109,7 +110,7 @@ fn observe(
     let Some(look) = last else {
         return Err(WindowCause::Panicked.error("netfix").into());
     };
-    let (captured, inventory) = capture(look, check.selection, &[], store)?;
+    let (captured, inventory) = capture(look, check.selection, (&[], check.index), store)?;
     Ok(Preflight {
         blockers,
         left_out: LeftOut::new(checked.left_out.into_iter().map(|info| info.id).collect()),

@@ -9,8 +9,6 @@
 # Forwarding changes this too.
 tidy() { echo 0 >/proc/sys/net/ipv4/ip_forward; echo 1 >/proc/sys/net/ipv4/conf/all/accept_redirects; }
 
-index() { cat "/sys/class/net/$1/ifindex"; }
-
 # firewall: everything is dropped that no rule lets through the NIC by its number, alone or in a set; a network behind the host
 # reaches the gateway only by masquerading.
 firewall() {
@@ -31,6 +29,7 @@ table inet host {
         iif @nics icmp type { echo-request, echo-reply } accept
         iif "eth0" meta l4proto icmpv6 accept
         iif "eth0" tcp dport { 7001, 7002 } accept
+        iif "eth0" meta l4proto sctp accept
     }
     chain out {
         type nat hook postrouting priority 100;
@@ -40,13 +39,15 @@ table inet host {
 RULES
 }
 
-# listeners: one bound to the NIC, one to its link-local address.
+# listeners: two bound to the NIC, one to its link-local address.
 listeners() {
     local lladdr
     lladdr=$(ip -j -6 addr show dev "$NIC" scope link | jq -r '.[].addr_info[0].local')
     socat TCP4-LISTEN:7001,so-bindtodevice="$NIC",fork,reuseaddr PIPE &
     socat TCP6-LISTEN:7002,bind="[$lladdr%$NIC]",fork,reuseaddr PIPE &
-    BOUND=(TCP4:192.0.2.2:7001 "TCP6:[$lladdr%eth1]:7002")
+    modprobe sctp
+    socat SCTP4-LISTEN:7003,so-bindtodevice="$NIC",fork,reuseaddr PIPE &
+    BOUND=(TCP4:192.0.2.2:7001 "TCP6:[$lladdr%eth1]:7002" SCTP4:192.0.2.2:7003)
 }
 
 echoes() { [ "$(echo hi | ip netns exec gw timeout 10 socat -t 5 - "$1")" = hi ]; }
@@ -99,10 +100,18 @@ expect_exit 0 nf upgrade --foreground --yes --runtime none --nic-wait 20s --watc
 back "$INDEX"
 no_step
 
-step "--nic-index keep leaves the new one, and a later restore does not interrupt the pods for it"
+step "--nic-index keep is told before, and leaves the new one, and a later restore does not interrupt the pods for it"
+expect_exit 0 nf upgrade --dry-run --runtime none --nic-index keep -- true
+printed "warning: ifindex-named: $NIC: 5 nft rules .* 3 sockets \(.*sctp port 7003 of socat.*no packet matches or is received then: load the ruleset again.*netfix leaves it \(--nic-index keep\)"
+echo 'nic-index = "keep"' >"$WORK/config.toml"
+NETFIX_CONFIG=$WORK/config.toml expect_exit 0 nf snapshot
+printed "warning: ifindex-named: $NIC: .*netfix leaves it"
+NETFIX_CONFIG=$WORK/config.toml expect_exit 1 nf check
+printed "warning: ifindex-named: $NIC: .*netfix leaves it"
+expect_exit 0 nf check
 expect_exit 5 nf upgrade --foreground --yes --runtime none --nic-wait 20s --watch 1s --nic-index keep \
     --after "echo \$NETFIX_RENUMBERED >$WORK/renumbered" -- bash -c "modprobe -r $DRIVER; modprobe $DRIVER"
-printed "ifindex-named: $NIC: 4 nft rules .* name its former ifindex $INDEX"
+printed "ifindex-named: $NIC: 5 nft rules .* name its former ifindex $INDEX"
 printed "ifindex-differs: $NIC: has ifindex $(index "$NIC") now, $INDEX in the checkpoint.*--nic-index keep"
 [ "$(index "$NIC")" != "$INDEX" ] || fail "the kernel gave $INDEX again"
 [ "$(cat "$WORK/renumbered")" = "$NIC:$INDEX:$(index "$NIC")" ] || fail "$(cat "$WORK/renumbered")"
@@ -115,17 +124,29 @@ printed "ifindex-differs: $NIC: .*interrupt the pods"
 step "another link has the ifindex"
 reload_driver
 ip link add taker index "$INDEX" type dummy
-expect_exit 0 nf restore --nic-wait 20s
+expect_exit 5 nf restore --nic-wait 20s
 printed "ifindex-differs: $NIC: .*taker has it"
+printed "error: ifindex-named: $NIC: 5 nft rules .* name its former ifindex $INDEX \($(index "$NIC") now\). taker has that one now"
 all_answer
+expect_exit 2 nf check
+cp -a "$STATE" "$WORK/state"
+expect_exit 0 nf snapshot
+expect_exit 2 nf check
+printed "ifindex-named: $NIC: .*taker has that one now"
+# A person says that the rules are for the other link.
+expect_exit 0 nf snapshot --accept host
+expect_exit '0|1' nf check
 ip link del taker
+rm -rf "$STATE"
+mv "$WORK/state" "$STATE"
 
-step "killed before each change of the step: the NIC is there, and the next restore completes"
+SEED=${NETFIX_SEED:-$RANDOM}
+step "killed at ${NETFIX_ROUNDS:-12} of the first 30 moments of the step (NETFIX_SEED=$SEED): the NIC is there, and the next restore completes"
 reload_driver
 NETFIX_FAILPOINT_LOG=$WORK/points expect_exit 0 nf restore --nic-wait 20s
 back "$INDEX"
 first=$(awk '$2 == "unshare" {print $1; exit}' "$WORK/points")
-for ((point = first; point < first + ${NETFIX_ROUNDS:-12}; point++)); do
+for point in $(seq "$first" $((first + 29)) | shuf --random-source=<(yes "$SEED") | head -n "${NETFIX_ROUNDS:-12}"); do
     reload_driver
     NETFIX_FAILPOINT=$point:kill nf restore --nic-wait 20s >"$OUT" 2>&1 && fail "point $point: it was not killed"
     wait_for 5 "$NIC in the host's namespace after point $point" test -e "/sys/class/net/$NIC"

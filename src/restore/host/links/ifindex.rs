@@ -24,46 +24,73 @@ impl HostJob<'_> {
     ) -> Result<Vec<Problem>, Error> {
         wait_nic::for_return(self.host, self.baseline, inside, &mut self.limit)?;
         let (missing, _) = plan_of(self.host, self.baseline);
-        self.renumber(&missing, progress)?;
-        wait_nic::for_final_names(self.host, self.baseline, inside, self.limit)
+        match self.renumber(&missing, inside, progress)? {
+            Some(problems) => Ok(problems),
+            None => wait_nic::for_final_names(self.host, self.baseline, inside, self.limit),
+        }
     }
 
-    /// Gives devices their former ifindexes back, and waits until udev has finished with them again. Returns whether it tried: once for
-    /// each.
+    /// Gives devices their former ifindexes back, and waits for their final names. It tries that once for each; `None` where none is left.
     pub(super) fn renumber(
         &mut self,
         missing: &Plan,
+        inside: &[Hardware],
         progress: &mut dyn Listener,
-    ) -> Result<bool, Error> {
+    ) -> Result<Option<Vec<Problem>>, Error> {
         let mut steps = missing.steps.clone();
         steps.retain(|step| step.renumbered().is_some());
         if steps.is_empty() {
-            return Ok(false);
+            return Ok(None);
         }
-        // systemd-networkd never makes a VLAN again whose device goes while networkd makes it, and an ifup(8) fails whose device goes.
-        let devs = steps.iter().filter_map(Step::renumbered);
-        let devs = devs.filter_map(|(dev, _)| self.host.state.link(dev));
-        let begun = devs.filter(|now| now.flags.up || udev::has_finished(now.index));
-        let begun: BTreeSet<IfName> = begun.map(|now| now.name.clone()).collect();
-        let is_at_work = |known: &Owners, manager: Manager, link: &Link, _: &Host| {
-            let tells = manager != Manager::Ifupdown && begun.contains(&link.name);
-            tells && !known.has_finished(manager, &link.name, link.index)
-        };
-        let grace = self.limit.limits.manager_grace;
-        if !begun.is_empty() {
-            self.managed
-                .wait_until_done(self.host, self.baseline, progress, is_at_work)?;
-            managed::wait_until_idle(grace, &|| false);
-        }
+        let begun = self.begun(&steps);
+        self.wait_for_owners(&begun, progress)?;
         self.apply(&steps);
         // They went down, as devices that were away.
         self.limit.limits.awaits_carrier = true;
         self.managed.limit.limits.awaits_carrier = true;
-        wait_nic::for_devices(self.host, self.baseline, &[], &mut self.limit)?;
+        wait_nic::for_return(self.host, self.baseline, inside, &mut self.limit)?;
+        let problems = wait_nic::for_final_names(self.host, self.baseline, inside, self.limit)?;
+        self.wait_until_idle(&begun);
+        self.keep_refused(&steps);
+        Ok(Some(problems))
+    }
+
+    /// The devices that others may have begun to configure.
+    fn begun(&self, steps: &[Step]) -> BTreeSet<IfName> {
+        let devs = steps.iter().filter_map(Step::renumbered);
+        let now = devs.filter_map(|(dev, _)| self.host.state.link(dev));
+        let begun = now.filter(|now| now.flags.up || udev::has_finished(now.index));
+        begun.map(|now| now.name.clone()).collect()
+    }
+
+    /// Waits until the owners of these have finished: systemd-networkd never makes a VLAN again whose device goes while networkd makes it,
+    /// and an ifup(8) fails whose device goes.
+    fn wait_for_owners(
+        &mut self,
+        begun: &BTreeSet<IfName>,
+        progress: &mut dyn Listener,
+    ) -> Result<(), Error> {
+        let is_at_work = |known: &Owners, manager: Manager, link: &Link, _: &Host| {
+            let tells = manager != Manager::Ifupdown && begun.contains(&link.name);
+            tells && !known.has_finished(manager, &link.name, link.index)
+        };
         if !begun.is_empty() {
-            managed::wait_until_idle(grace, &|| false);
+            self.managed
+                .wait_until_done(self.host, self.baseline, progress, is_at_work)?;
         }
-        for step in &steps {
+        self.wait_until_idle(begun);
+        Ok(())
+    }
+
+    fn wait_until_idle(&self, begun: &BTreeSet<IfName>) {
+        if !begun.is_empty() {
+            managed::wait_until_idle(self.limit.limits.manager_grace, &|| false);
+        }
+    }
+
+    /// Takes down which devices do not have their ifindex after these steps, so that no other step tries it again.
+    fn keep_refused(&mut self, steps: &[Step]) {
+        for step in steps {
             let Some((_, index)) = step.renumbered() else {
                 continue;
             };
@@ -76,6 +103,5 @@ impl HostJob<'_> {
                 self.baseline.kept_indexes.insert(index, kept);
             }
         }
-        Ok(true)
     }
 }
