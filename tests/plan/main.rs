@@ -16,6 +16,7 @@ mod losses;
 mod matching;
 #[path = "../common/numbers.rs"]
 mod numbers;
+mod ports;
 mod verdict;
 
 use std::collections::{BTreeMap, BTreeSet};
