@@ -17,6 +17,7 @@ mod matching;
 #[path = "../common/numbers.rs"]
 mod numbers;
 mod ports;
+mod refuser;
 mod verdict;
 
 use std::collections::{BTreeMap, BTreeSet};
