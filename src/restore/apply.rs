@@ -3,114 +3,26 @@
 //! A step that fails does not stop those after it. Failures are returned, with the kernel's errno.
 
 pub(super) mod detour;
+mod failed;
 mod functions;
 mod nic;
 mod take_back;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::{between, request};
 use crate::kernel::conf::{sysctl, sysfs};
 use crate::kernel::link::multicast;
 use crate::kernel::{Errno, Error, Request, Socket, link};
 use crate::model::net::address::Maker;
-use crate::model::problem::{ClaimHolder, RestoreCause};
-use crate::model::{Address, IfName, Link, Mac, NetState, Parent, Problem};
-
-use crate::plan::{Change, NetlinkStep, NicStep, Plan, Step, snapshot_quality};
+use crate::model::{IfName, Link, NetState, Parent};
+use crate::plan::{Change, NetlinkStep, NicStep, Step};
 use crate::restore::apply::detour::is_taken;
 use crate::restore::permit::Permit;
+pub(crate) use failed::{FailedStep, RESET_LIMIT, remaining};
 pub(crate) use nic::outcomes;
 pub(crate) use take_back::take_back;
-
-/// A step that failed.
-#[derive(Debug)]
-pub(crate) struct FailedStep {
-    pub step: Step,
-    pub error: Error,
-}
-
-impl FailedStep {
-    /// The link that could not be taken up.
-    pub(crate) fn takes_up(&self) -> Option<&IfName> {
-        self.step.netlink().and_then(NetlinkStep::takes_up)
-    }
-
-    /// The link that cannot go up because another one has its MAC.
-    pub(crate) fn contested_link(&self) -> Option<&IfName> {
-        let is_taken = matches!(self.error.errno(), Some(Errno::EADDRINUSE | Errno::EBUSY));
-        self.takes_up().filter(|_| is_taken)
-    }
-
-    /// The group that it could not add, because the kernel keeps the membership of the former link.
-    fn kept_group(&self) -> Option<&Address> {
-        match self.step.netlink()? {
-            NetlinkStep::AddAddress(address) if self.error.errno() == Some(Errno::EADDRINUSE) => {
-                Some(address).filter(|one| one.is_joined_group())
-            }
-            _ => None,
-        }
-    }
-
-    /// The failure as a problem; `owner` has the contested MAC.
-    fn problem(&self, owner: Option<&(Mac, ClaimHolder)>) -> Problem {
-        if let Some(address) = self.kept_group() {
-            return snapshot_quality::membership(address);
-        }
-        let error = self.error.to_string();
-        let errno = self.error.errno();
-        let cause = match &self.step {
-            _ if self.contested_link().is_some() => RestoreCause::MacTaken {
-                owner: owner.cloned(),
-                error,
-            },
-            Step::AddLink(_) if errno == Some(Errno::ENODEV) => RestoreCause::ParentGone { error },
-            Step::AddLink(_) if errno == Some(Errno::EEXIST) => RestoreCause::PlaceTaken { error },
-            Step::Netlink(NetlinkStep::AddRoute { .. }) if errno == Some(Errno::EEXIST) => {
-                RestoreCause::RoutePlaceTaken { error }
-            }
-            step if functions::is_about_one(step) => functions::cause(Some(error)),
-            _ => RestoreCause::StepFailed { error },
-        };
-        match self.takes_up() {
-            Some(dev) => cause.error(format!("link {dev}")),
-            None => cause.error(&self.step),
-        }
-    }
-}
-
-/// The steps that are still missing, each with why it failed, after what no step could restore.
-pub(crate) fn remaining(
-    plan: &Plan,
-    failures: &[FailedStep],
-    owner: Option<&(Mac, ClaimHolder)>,
-) -> Vec<Problem> {
-    let mut problems = plan.problems.clone();
-    let is_other = |step: &&Step| !matches!(step, Step::Nic(_));
-    let later = plan.later.iter().filter(is_other);
-    problems.extend(later.map(|step| RestoreCause::WaitsForCarrier.warning(step)));
-    problems.extend(nic::remaining(plan, failures));
-    let missing: HashSet<&Step> = plan.steps.iter().filter(is_other).collect();
-    let failed = failures
-        .iter()
-        .filter(|failed| missing.contains(&failed.step) || failed.takes_up().is_some());
-    let mut failed = failed.map(|failed| failed.problem(owner)).peekable();
-    // A link that could not be created explains everything that is missing on it.
-    let is_explained = failed.peek().is_some();
-    problems.extend(failed.filter(|problem| !plan.problems.contains(problem)));
-    if !is_explained {
-        let steps = plan.steps.iter().filter(is_other);
-        problems.extend(steps.map(|step| {
-            let cause = if functions::is_about_one(step) {
-                functions::cause(None)
-            } else {
-                RestoreCause::StepWithoutEffect
-            };
-            cause.error(step)
-        }));
-    }
-    problems
-}
 
 /// The steps that were carried out, and those that failed; each in their order.
 #[derive(Debug, Default)]
@@ -120,6 +32,7 @@ pub(crate) struct Applied {
 }
 
 /// Carries out steps in the calling thread's namespace, through a socket opened in it, as far as the socket's time reaches.
+/// Devices whose drivers reset them are awaited for `patience` together.
 ///
 /// `state` is what the namespace held when the steps were planned.
 pub(crate) fn run(
@@ -127,6 +40,7 @@ pub(crate) fn run(
     socket: &mut Socket,
     state: &NetState,
     steps: Vec<Step>,
+    patience: Duration,
 ) -> Applied {
     let indexes = state
         .links
@@ -142,6 +56,7 @@ pub(crate) fn run(
         requests: Vec::new(),
         applied: Applied::default(),
         is_in_earnest: permit.is_in_earnest(),
+        patience,
     };
     for step in steps {
         runner.step(step);
@@ -194,6 +109,8 @@ struct Runner<'a> {
     pending: Vec<(NetlinkStep, usize)>,
     applied: Applied,
     is_in_earnest: bool,
+    /// How long resets of devices may still take.
+    patience: Duration,
 }
 
 impl Runner<'_> {
@@ -259,7 +176,10 @@ impl Runner<'_> {
                 now: _,
             } => sysctl::write(*folder, dev, key, value)?,
             Step::Sysfs { dev, key, value } => sysfs::write(dev, key, value)?,
-            Step::Sriov(change) => functions::write(change)?,
+            Step::Sriov(change) => {
+                let device = self.index(&change.dev);
+                functions::write(self.socket, device, change)?;
+            }
             Step::JoinGroups { dev, groups } => groups
                 .iter()
                 .try_for_each(|group| multicast::join(dev, *group))?,
@@ -283,7 +203,8 @@ impl Runner<'_> {
     }
 
     fn flush(&mut self) {
-        for (step, result) in nic::set(std::mem::take(&mut self.settings)) {
+        let settings = std::mem::take(&mut self.settings);
+        for (step, result) in nic::set(settings, self.state, nic::send) {
             self.note(step, result);
         }
         let steps = std::mem::take(&mut self.pending);
@@ -307,6 +228,12 @@ impl Runner<'_> {
 
     /// Tries another way to carry out a step that the kernel refused with `errno`.
     fn around(&mut self, step: &NetlinkStep, errno: Errno) -> Result<(), Errno> {
+        if failed::is_of_reset(step, errno, self.state) {
+            let mut patience = self.patience;
+            let result = failed::after_reset(errno, &mut patience, || self.again(step));
+            self.patience = patience;
+            return result;
+        }
         let own = request::of(step, self.is_in_earnest, |name| self.index(name))?;
         let Some(detour) = self.detour(step, errno) else {
             return Err(errno);
@@ -314,6 +241,16 @@ impl Runner<'_> {
         let (before, count) = (detour.before(), own.len());
         let results = self.socket.run(&detour.around(own)).map_err(|_| errno)?;
         result_of(step, results.into_iter().skip(before).take(count))
+    }
+
+    /// Sends the requests of a step once more.
+    fn again(&mut self, step: &NetlinkStep) -> Result<(), Errno> {
+        if self.socket.is_late() {
+            return Err(Errno::ETIMEDOUT);
+        }
+        let own = request::of(step, self.is_in_earnest, |name| self.index(name))?;
+        let results = self.socket.run(&own);
+        result_of(step, results.map_err(|_| Errno::EIO)?.into_iter())
     }
 
     fn detour(&self, step: &NetlinkStep, errno: Errno) -> Option<detour::Detour> {
@@ -383,7 +320,10 @@ impl Runner<'_> {
         let step = step.into();
         match result.map_err(Into::into) {
             Ok(()) => self.applied.done.push(step),
-            Err(error) => self.applied.failures.push(FailedStep { step, error }),
+            Err(error) => {
+                let failed = FailedStep::new(step, error, self.state);
+                self.applied.failures.push(failed);
+            }
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Creates the pods' links on the host's links, all pods in few sends.
 
+use std::time::Duration;
+
 use crate::kernel::link::{self, Placement};
 use crate::kernel::{Errno, Error, Netns, Request, Socket};
 use crate::model::{IfName, Link, LinkKind, NetState, Parent};
@@ -13,6 +15,9 @@ use crate::restore::permit::Permit;
 /// The namespace of a missing link, and the link.
 pub(crate) type Creation<'a> = (&'a Netns, &'a Link);
 
+/// What was set on a device before it was moved.
+pub(crate) type Created = Result<Vec<Step>, Error>;
+
 /// Creates the links, each in one message with its final name, index, MAC and MTU; the results are in order. A device is
 /// moved instead, with its name and index, after what its driver forgot is set; that is in its result.
 ///
@@ -25,7 +30,7 @@ pub(crate) fn create(
     host: &NetState,
     creations: &[Creation<'_>],
     rules: NicRules,
-) -> Result<Vec<Result<Vec<Step>, Error>>, Error> {
+) -> Result<Vec<Created>, Error> {
     /// The messages of a thousand pods need not be in memory at once.
     const AT_ONCE: usize = 128;
     let mut between = None;
@@ -100,7 +105,12 @@ fn detour(
     creation: &Creation<'_>,
 ) -> Result<(), Error> {
     let mut empty = between.take().map_or_else(Between::open, Ok)?;
-    socket.run_one(request(host, creation.1, None, None, &empty.netns)?)??;
+    let sent = socket.run_one(request(host, creation.1, None, None, &empty.netns)?)?;
+    if let Err(errno) = sent {
+        // Nothing came: the next link can go through it.
+        *between = Some(empty);
+        return Err(errno.into());
+    }
     // The name that the kernel gives to the first link of a kind (`rtnl_newlink_create`).
     let name = format!("{}0", creation.1.kind.name());
     let name = name.parse().map_err(|_| Errno::EINVAL)?;
@@ -125,7 +135,7 @@ fn set_device(
     };
     let mut plan = Plan::default();
     nic::of_device(wanted, device, rules, &mut plan);
-    let done = apply::run(permit, socket, host, plan.steps)
+    let done = apply::run(permit, socket, host, plan.steps, Duration::ZERO)
         .done
         .into_iter();
     let renamed = done.map(|step| match step {

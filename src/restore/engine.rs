@@ -72,7 +72,7 @@ impl Ready {
         let steps = mem::take(&mut self.host_steps);
         let permit = Permit::Benchmark;
         let Host { socket, state, .. } = &mut self.host;
-        let applied = apply::run(permit, socket, state, steps);
+        let applied = apply::run(permit, socket, state, steps, Duration::ZERO);
         check(&applied.failures)?;
         let mut pods: Vec<&mut PodJob> = self.pods.iter_mut().collect();
         work_on_created(&mut pods, Turn::Small.limit(), &self.host, permit, |pod| {
@@ -123,7 +123,7 @@ fn plan(pod: &mut PodJob, host: &Host, links: &HostLinks) -> Result<(), Error> {
 
 fn check(failures: &[FailedStep]) -> Result<(), String> {
     let first = failures.first();
-    first.map_or(Ok(()), |FailedStep { step, error }| {
+    first.map_or(Ok(()), |FailedStep { step, error, .. }| {
         Err(format!("{step}: {error}"))
     })
 }

@@ -16,6 +16,8 @@ mod losses;
 mod matching;
 #[path = "../common/numbers.rs"]
 mod numbers;
+mod ports;
+mod refuser;
 mod verdict;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -10,7 +10,10 @@ use crate::fault::point;
 use crate::kernel::Errno;
 use crate::kernel::conf::files::Files;
 use crate::model::net::link::sysfs::{OF_LINK, OF_QUEUE, SysfsKey, SysfsSettings, SysfsValue};
-use crate::model::{IfName, Link};
+use crate::model::{IfName, Link, LinkKind};
+
+/// The kernel makes no value longer: a page.
+const LONGEST: usize = 4096;
 
 /// The state of a port of a bridge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +48,16 @@ impl Sysfs {
         is_on.then(|| Duration::from_millis(10 * hundredths))
     }
 
+    /// Whether the port of a bond sends, by the protocol with its switch (802.3ad); `None` where it speaks none.
+    pub(crate) fn distributes(&self, port: &IfName) -> Option<bool> {
+        /// `LACP_STATE_DISTRIBUTING` (`net/bond_3ad.h`).
+        const DISTRIBUTING: u8 = 0x20;
+        let files = self.files(port).ok()?;
+        let state = "bonding_slave/ad_actor_oper_port_state";
+        let state = files.read::<16, u8>(state, |text| text.parse().ok())?;
+        Some(state & DISTRIBUTING != 0)
+    }
+
     /// Whether the port of a bridge will forward.
     pub(crate) fn port_state(&self, port: &IfName) -> PortState {
         let files = self.files(port).ok();
@@ -57,6 +70,14 @@ impl Sysfs {
             })
         });
         state.unwrap_or(PortState::Other)
+    }
+
+    /// The ports of a bond in the order in which they were added.
+    fn bond_ports(of_link: &Files) -> Vec<IfName> {
+        let names = |text: &str| text.split(' ').map(|name| name.parse().ok()).collect();
+        let ports = of_link
+            .read::<LONGEST, Vec<Option<IfName>>>("bonding/slaves", |text| Some(names(text)));
+        ports.into_iter().flatten().flatten().collect()
     }
 
     /// Reads what belongs to a link: its settings, and what distinguishes a device from the one that its driver makes next.
@@ -89,6 +110,9 @@ impl Sysfs {
             }
         }
         link.sysfs = settings;
+        if matches!(link.kind, LinkKind::Bond(_)) {
+            link.ports = Self::bond_ports(&of_link);
+        }
         if let Some(hardware) = &mut link.hardware {
             hardware.instance = Some(instance);
         }
@@ -98,8 +122,6 @@ impl Sysfs {
 
 /// Reads a setting that is not the default. A link without the feature has no such file, or one that cannot be read.
 fn read_into(settings: &mut SysfsSettings, files: &Files, name: &str, prefix: &str) {
-    /// The kernel makes no value longer: a page.
-    const LONGEST: usize = 4096;
     let value = files.read::<LONGEST, _>(name, |text| SysfsValue::try_from(text.to_owned()).ok());
     if let Some(value) = value.filter(|value| !value.is_default())
         && let Ok(key) = SysfsKey::try_from(format!("{prefix}{name}"))

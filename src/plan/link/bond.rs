@@ -21,7 +21,7 @@ pub(super) fn steps(
         return;
     };
     options(&wanted.name, then, now, plan);
-    ports(&wanted.name, state, present, host, plan);
+    ports(wanted, state, present, host, plan);
     let primary = then.primary.as_ref();
     if let Some(primary) = primary.filter(|name| host.present.contains(*name)) {
         let primary = host.name_now(primary);
@@ -58,17 +58,22 @@ fn options(dev: &IfName, then: &Bond, now: &Bond, plan: &mut Plan) {
     }
 }
 
+/// Ports that are added come in their former order; those that stay are before them.
 fn ports(
-    bond: &IfName,
+    wanted: &Link,
     state: &Indexed<'_>,
     present: &Indexed<'_>,
     host: &HostLinks,
     plan: &mut Plan,
 ) {
-    for recorded in &state.state.links {
-        if recorded.master.as_ref() != Some(bond) || !host.present.contains(&recorded.name) {
-            continue;
-        }
+    let bond = &wanted.name;
+    let links = state.state.links.iter();
+    let mut ports: Vec<&Link> = links
+        .filter(|port| port.master.as_ref() == Some(bond) && host.present.contains(&port.name))
+        .collect();
+    let place = |port: &&Link| wanted.ports.iter().position(|name| *name == port.name);
+    ports.sort_by_key(|port| place(port).unwrap_or(usize::MAX));
+    for recorded in ports {
         let Some(now) = present.link(&host.name_now(&recorded.name)) else {
             continue;
         };

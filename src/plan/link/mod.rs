@@ -68,6 +68,7 @@ impl<'a> LinkPlanner<'a> {
             group: 0,
             master: None,
             port: Vec::new(),
+            ports: Vec::new(),
             backup_port: None,
             blocked: false,
             vlans: None,

@@ -81,10 +81,7 @@ fn compared(
         problems,
     } = Differences::new(&now.name, (then, state), scope, rules);
     if is_new && rules.mode != NicMode::Ignore {
-        plan.problems.extend(unknown.iter().map(|step| {
-            let (then, driver) = (step.value.clone(), step.driver.clone());
-            PlanCause::SettingUnknown { then, driver }.error(step.setting())
-        }));
+        plan.problems.extend(unknown.iter().map(unknown_setting));
         let unknown = unknown.into_iter();
         plan.left
             .extend(unknown.map(|step| (step, SettingResult::Unknown)));
@@ -97,7 +94,7 @@ fn compared(
             let is_ready =
                 !wanted.flags.up || (now.flags.up && (now.flags.carrier || !wanted.flags.carrier));
             for step in steps {
-                restored(step, is_ready, plan);
+                restored(step, now, is_ready, plan);
             }
         }
         NicMode::Report if is_new => {
@@ -119,8 +116,8 @@ fn compared(
     }
 }
 
-fn restored(step: NicStep, is_ready: bool, plan: &mut Plan) {
-    if let Some(cause) = never_set(&step) {
+fn restored(step: NicStep, device: &Link, is_ready: bool, plan: &mut Plan) {
+    if let Some(cause) = never_set(&step, device) {
         plan.problems.push(cause.error(step.setting()));
         plan.left.push((step, SettingResult::Left));
     } else if step.group.needs_carrier() && !is_ready {
@@ -130,14 +127,50 @@ fn restored(step: NicStep, is_ready: bool, plan: &mut Plan) {
     }
 }
 
+/// A setting that the driver does not have any more.
+fn unknown_setting(step: &NicStep) -> Problem {
+    let (then, driver) = (step.value.clone(), step.driver.clone());
+    let cause = PlanCause::SettingUnknown { then, driver };
+    if is_done_by_kernel(step) {
+        cause.info(step.setting())
+    } else {
+        cause.error(step.setting())
+    }
+}
+
+/// Whether the kernel does without the driver what this feature was on for.
+fn is_done_by_kernel(step: &NicStep) -> bool {
+    const OFFLOADS: [&str; 8] = [
+        "l2-fwd-offload",
+        "tx-",
+        "rx-gro",
+        "rx-lro",
+        "rx-checksum",
+        "rx-hashing",
+        "rx-vlan-",
+        "rx-udp_tunnel-",
+    ];
+    let mut offloads = OFFLOADS.iter();
+    step.group == NicGroup::Features && offloads.any(|own| step.key.as_str().starts_with(own))
+}
+
 /// Why netfix does not set it.
-fn never_set(step: &NicStep) -> Option<PlanCause> {
+fn never_set(step: &NicStep, device: &Link) -> Option<PlanCause> {
     let (then, now, driver) = (step.value.clone(), step.now.clone(), step.driver.clone());
     match step.group {
+        // "May cause a kernel panic" (README of Intel's driver).
+        NicGroup::Channels if device.flags.up && is_i40e(device) => {
+            Some(PlanCause::SettingNeedsDown { then, now, driver })
+        }
         NicGroup::DevlinkInit => Some(PlanCause::SettingNeedsReload { then, now, driver }),
         NicGroup::Dcb => Some(PlanCause::SettingMayReset { then, now, driver }),
         _ => None,
     }
+}
+
+fn is_i40e(device: &Link) -> bool {
+    let hardware = device.hardware.as_ref();
+    hardware.is_some_and(|own| own.driver.as_deref() == Some("i40e"))
 }
 
 /// What differs on a device.

@@ -73,6 +73,8 @@ sentences! {
         SettingNeedsReload { then, now, driver } => "is {now}, was {then}: the driver takes this parameter only when it starts. Set it with \
             `devlink dev param set`, then run `devlink dev reload`, which removes the network device once more"
             (then = then.short(), now = present(now.as_ref(), driver.as_deref())),
+        SettingNeedsDown { then, now, driver } => "is {now}, was {then}: with i40e, a change while the link is up may crash the kernel. Take it \
+            down, then run `netfix restore`" (then = then.short(), now = present(now.as_ref(), driver.as_deref())),
         SettingMayReset { then, now, driver } => "is {now}, was {then}: netfix does not set it, because that resets some devices. Configure it \
             again with dcb(8) or lldptool(8)" (then = then.short(), now = present(now.as_ref(), driver.as_deref())),
         SettingsGone => "the driver reports no settings any more: none can be compared or restored",
@@ -231,6 +233,10 @@ fn setting_owner(owner: &SettingOwner) -> String {
     }
 }
 
+/// What may keep a driver from a change of its channels.
+const HELD: &str =
+    ". A driver for RDMA may hold them: unload that (irdma, bnxt_re), then run `netfix restore`";
+
 /// Why a setting is not as it was.
 fn refusal(error: Option<&String>) -> String {
     error.map_or_else(
@@ -249,12 +255,18 @@ sentences! {
         UplinkLost => "is there, but its bridge on the host has not got its uplink back: the pod cannot reach other machines",
         ParentGone { error } => "the parent is missing: {error}",
         PlaceTaken { error } => "another link is in its place: {error}",
+        ParentOccupied { parent, vfs: 0, error } => "another link, such as a bridge or a bond, receives all packets of {parent}: {error}",
+        ParentOccupied { parent, vfs: _, error } => "{parent} takes no such link: {error}. The driver ice refuses them if virtual functions \
+            were made while {parent} had none. Run `echo 0 >/sys/class/net/{parent}/device/sriov_numvfs`, then `netfix restore`, which makes \
+            the functions again",
+        DeviceResets { limit, error } => "its driver refused for {limit} to take it up, as in a reset: {error}. Run `netfix restore` again"
+            (limit = duration(*limit)),
         RoutePlaceTaken { error } => "another route is in its place and is left unchanged: {error}. If that \
             one is right, run `netfix snapshot`; else delete it with ip(8) and run `netfix restore`",
         StepFailed { error } => "{error}",
-        SettingRefused { then, now, limit, driver, error } => "was {then}, is {now}{limit}{error}" (then = then.short(),
+        SettingRefused { then, now, limit, driver, error, may_be_held } => "was {then}, is {now}{limit}{error}{held}" (then = then.short(),
             now = present(now.as_ref(), driver.as_deref()), limit = or_nothing(", at most ", limit.as_ref().map(NicValue::short).as_ref()),
-            error = refusal(error.as_ref())),
+            error = refusal(error.as_ref()), held = if *may_be_held { HELD } else { "" }),
         FunctionRefused { error } => "refused by the driver: {error}",
         FunctionUnchanged => "the driver accepted it, but did not set it",
         SettingOwned { owner } => "also set by {owner} whenever the device appears, to other values: netfix restored the recorded ones. To \
@@ -310,6 +322,8 @@ sentences! {
         NeverProbed => "no answer to a ping, and it has never answered; its MAC is fixed, so the kernel does not probe it",
         PortAwaited { bridge, state, wait } => "port of {bridge}: it forwards nothing yet ({state}, spanning tree). netfix waits up to \
             {wait} longer for answers" (wait = duration(*wait)),
+        AggregateAwaited { wait } => "no port sends yet: its switch has not accepted one (802.3ad). netfix waits up to {wait} longer for \
+            answers" (wait = duration(*wait)),
         Redirected => "no answer was seen: the interface passes all that it receives on to another one (tc mirred)",
         PermanentNeighbour => "no answer to a ping, and its MAC is fixed, so the kernel does not probe it: it may ignore pings",
         NoMemory { error } => "could not be probed: {error}. This happens when the neighbour table is full (`sysctl \

@@ -106,6 +106,7 @@ fn left(document: &Document) -> Vec<String> {
             Cause::Plan(
                 PlanCause::SettingNotRestored { then, now, driver }
                 | PlanCause::SettingNeedsReload { then, now, driver }
+                | PlanCause::SettingNeedsDown { then, now, driver }
                 | PlanCause::SettingMayReset { then, now, driver },
             ) => (then, now, driver.as_deref()),
             _ => return None,

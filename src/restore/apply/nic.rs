@@ -2,26 +2,38 @@
 
 use std::collections::BTreeMap;
 
-use crate::kernel::{Error, ethtool};
+use crate::kernel::{Errno, Error, ethtool};
+use crate::model::net::link::nic::{NicGroup, NicValue};
 use crate::model::problem::RestoreCause;
 use crate::model::window::{LostSetting, SettingResult};
-use crate::model::{IfName, PodId, Problem};
+use crate::model::{IfName, NetState, PodId, Problem};
 use crate::plan::{NicStep, Plan, Step};
 use crate::restore::apply::FailedStep;
 
-/// Sets what is of one device and group. Where the driver refuses it, each is tried alone: one bad value does not stop the others.
-pub(super) fn set(steps: Vec<NicStep>) -> Vec<(NicStep, Result<(), Error>)> {
-    let send = |steps: &[NicStep]| {
-        let Some(NicStep { dev, group, .. }) = steps.first() else {
-            return Ok(());
-        };
-        let values: Vec<_> = steps
-            .iter()
-            .map(|step| (step.key.clone(), step.value.clone()))
-            .collect();
-        ethtool::set(dev, *group, &values).map_err(Error::from)
+/// Sends what is of one device and group to the kernel.
+pub(super) fn send(steps: &[NicStep]) -> Result<(), Error> {
+    let Some(NicStep { dev, group, .. }) = steps.first() else {
+        return Ok(());
     };
-    let together = send(&steps);
+    let values: Vec<_> = steps
+        .iter()
+        .map(|step| (step.key.clone(), step.value.clone()))
+        .collect();
+    ethtool::set(dev, *group, &values).map_err(Error::from)
+}
+
+/// Sets what is of one device and group. Where the driver refuses it, each is tried alone: one bad value does not stop the others.
+pub(super) fn set(
+    steps: Vec<NicStep>,
+    state: &NetState,
+    mut send: impl FnMut(&[NicStep]) -> Result<(), Error>,
+) -> Vec<(NicStep, Result<(), Error>)> {
+    let mut together = send(&steps);
+    let rdma = steps.first().map(|step| step.held_by(state));
+    let rdma = rdma.filter(|rdma| !rdma.is_empty() && is_busy(&together));
+    if let Some(rdma) = rdma {
+        together = without(&rdma, &mut send, |send| send(&steps));
+    }
     let is_alone = steps.len() == 1;
     let each = steps.into_iter().map(|step| {
         let result = match &together {
@@ -31,6 +43,29 @@ pub(super) fn set(steps: Vec<NicStep>) -> Vec<(NicStep, Result<(), Error>)> {
         (step, result)
     });
     each.collect()
+}
+
+fn is_busy(result: &Result<(), Error>) -> bool {
+    let error = result.as_ref().err();
+    error.and_then(Error::errno) == Some(Errno::EBUSY)
+}
+
+/// Carries something out while these are off. One that does not go on again is not as it was recorded: the next plan has it.
+fn without<S: FnMut(&[NicStep]) -> Result<(), Error>>(
+    held: &[NicStep],
+    send: &mut S,
+    work: impl FnOnce(&mut S) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let to = |value: bool| {
+        let all = held.iter().map(move |step| NicStep {
+            value: NicValue::Flag(value),
+            ..step.clone()
+        });
+        all.collect::<Vec<_>>()
+    };
+    let result = send(&to(false)).and_then(|()| work(send));
+    let _ = send(&to(true));
+    result
 }
 
 /// The settings that are still not as they were, one problem for each, and the devices whose settings wait for carrier.
@@ -45,12 +80,14 @@ pub(super) fn remaining(plan: &Plan, failures: &[FailedStep]) -> Vec<Problem> {
         let is_about =
             |failed: &&FailedStep| matches!(&failed.step, Step::Nic(other) if other == step);
         let failed = failures.iter().find(is_about);
+        let is_busy = failed.is_some_and(|failed| failed.error.errno() == Some(Errno::EBUSY));
         let cause = RestoreCause::SettingRefused {
             then: step.value.clone(),
             now: step.now.clone(),
             limit: step.limit.clone(),
             driver: step.driver.clone(),
             error: failed.map(|failed| failed.error.to_string()),
+            may_be_held: step.group == NicGroup::Channels && is_busy,
         };
         cause.error(step.setting())
     });
@@ -95,8 +132,7 @@ fn of(steps: &[Step]) -> impl Iterator<Item = &NicStep> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::Errno;
-    use crate::model::net::link::nic::{NicGroup, NicValue};
+    use crate::model::{Link, LinkKind};
 
     fn step(group: NicGroup, key: &str, value: u64) -> NicStep {
         NicStep {
@@ -124,13 +160,11 @@ mod tests {
             ],
             ..Plan::default()
         };
-        let failed = FailedStep {
-            step: rx.into(),
-            error: Error::Refused {
-                errno: Errno::EINVAL,
-                words: "requested ring size exceeds maximum".to_owned(),
-            },
+        let error = Error::Refused {
+            errno: Errno::EINVAL,
+            words: "requested ring size exceeds maximum".to_owned(),
         };
+        let failed = FailedStep::new(rx.into(), error, &NetState::default());
         let problems = remaining(&plan, &[failed]);
         let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
         assert_eq!(
@@ -142,6 +176,58 @@ mod tests {
                 "setting-refused: nic eth0 rings tx: was 512, is 256, at most 1024: the driver accepted it, but did not set it",
             ]
         );
+    }
+
+    /// The state of a device with RDMA, as ice has it.
+    fn with_rdma() -> NetState {
+        let mut device = Link::plain("eth0".parse().unwrap(), LinkKind::Physical);
+        let parameters = [("enable_roce", true), ("enable_iwarp", false)];
+        let parameters = parameters
+            .map(|(key, is_on)| (key.to_owned().try_into().unwrap(), NicValue::Flag(is_on)));
+        let nic = device.nic.get_or_insert_default();
+        nic.settings.insert(NicGroup::Devlink, parameters.into());
+        NetState {
+            links: vec![device],
+            ..NetState::default()
+        }
+    }
+
+    #[test]
+    fn channels_that_rdma_holds_are_set_while_it_is_off() {
+        let channels = || vec![step(NicGroup::Channels, "combined", 8)];
+        let (mut is_on, mut sent) = (true, Vec::new());
+        let ice = |steps: &[NicStep]| {
+            sent.extend(
+                steps
+                    .iter()
+                    .map(|step| format!("{} {}", step.key, step.value)),
+            );
+            match steps[0].value {
+                NicValue::Flag(to) => is_on = to,
+                _ if is_on => return Err(Error::Kernel(Errno::EBUSY)),
+                _ => {}
+            }
+            Ok(())
+        };
+        let results = set(channels(), &with_rdma(), ice);
+        assert!(results[0].1.is_ok(), "{results:?}");
+        let all = [
+            "combined 8",
+            "enable_roce off",
+            "combined 8",
+            "enable_roce on",
+        ];
+        assert_eq!(sent, all);
+        // A driver that says the same for another reason, and one without such a parameter.
+        let busy = |_: &[NicStep]| Err(Error::Kernel(Errno::EBUSY));
+        assert!(set(channels(), &with_rdma(), busy)[0].1.is_err());
+        let mut sent = 0;
+        let other = |_: &[NicStep]| {
+            sent += 1;
+            Err(Error::Kernel(Errno::EBUSY))
+        };
+        assert!(set(channels(), &NetState::default(), other)[0].1.is_err());
+        assert_eq!(sent, 1);
     }
 
     #[test]

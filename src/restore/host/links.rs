@@ -4,7 +4,7 @@ mod ifindex;
 
 use std::collections::{BTreeSet, HashSet};
 use std::mem;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::inventory::observe::Host;
 use crate::journal;
@@ -58,6 +58,8 @@ pub(in crate::restore) struct HostJob<'a> {
     awaited_carrier: Option<Instant>,
     /// Whether the one wait for virtual functions that others make is over.
     has_awaited_functions: bool,
+    /// How long resets of devices may still take.
+    patience: Duration,
 }
 
 /// The host's steps, its state after them, and its problems.
@@ -85,6 +87,7 @@ impl<'a> HostJob<'a> {
             silent: Vec::new(),
             awaited_carrier: None,
             has_awaited_functions: false,
+            patience: apply::RESET_LIMIT,
         }
     }
 
@@ -340,7 +343,11 @@ impl<'a> HostJob<'a> {
 
     fn apply(&mut self, steps: &[Step]) {
         let Host { socket, state, .. } = &mut *self.host;
-        let applied = apply::run(self.permit, socket, state, steps.to_vec());
+        let applied = apply::run(self.permit, socket, state, steps.to_vec(), self.patience);
+        if applied.failures.iter().any(FailedStep::is_of_reset) {
+            // Once: a device that is not ready by now stays so.
+            self.patience = Duration::ZERO;
+        }
         if self.permit.is_in_earnest() {
             journal::applied(None, &applied.done);
         }

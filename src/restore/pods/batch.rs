@@ -260,7 +260,7 @@ fn create_in_open(
     let rules = pods.first().map(|pod| pod.matched.nic).unwrap_or_default();
     let results = create_links::create(permit, socket, host, &creations, rules)?;
     for ((at, link), result) in wanted.into_iter().zip(results) {
-        pods[at].note_creation(link, result);
+        pods[at].note_creation(link, host, result);
     }
     Ok(())
 }

@@ -17,6 +17,7 @@ use crate::restore::apply::{FailedStep, remaining};
 use crate::restore::conflict::detection::{Detecting, unfinished};
 use crate::restore::conflict::targets::ProbeTarget;
 use crate::restore::course::Removal;
+use crate::restore::create_links::Created;
 use crate::restore::facts::{RestoreState, RestoredPod};
 use crate::restore::pods::size::size;
 
@@ -257,7 +258,7 @@ impl PodJob {
     }
 
     /// Notes the result of the creation of a link from the host's namespace, with what was set on it there.
-    pub(super) fn note_creation(&mut self, link: Link, result: Result<Vec<Step>, Error>) {
+    pub(super) fn note_creation(&mut self, link: Link, host: &NetState, result: Created) {
         let name = link.name.clone();
         let step = Step::AddLink(Box::new(link));
         match result {
@@ -268,7 +269,7 @@ impl PodJob {
                 self.done.push(step);
                 self.done.extend(settings);
             }
-            Err(error) => self.failures.push(FailedStep { step, error }),
+            Err(error) => self.failures.push(FailedStep::new(step, error, host)),
         }
     }
 

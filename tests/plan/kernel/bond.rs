@@ -40,6 +40,7 @@ impl Kernel {
         device.master = Some(bond.clone());
         device.mtu = mtu;
         device.flags.up = true;
+        self.enslaved.push(port.clone());
         self.forget_missing_ports();
         Ok(())
     }

@@ -66,6 +66,8 @@ pub struct Kernel {
     /// The preferred ports of bonds that were set before the bond had them.
     wanted_primary: BTreeMap<IfName, IfName>,
     next_index: u32,
+    /// The links that became ports, in this order.
+    pub enslaved: Vec<IfName>,
 }
 
 impl Kernel {
@@ -85,6 +87,7 @@ impl Kernel {
             router: false,
             wanted_primary: BTreeMap::new(),
             next_index,
+            enslaved: Vec::new(),
         }
     }
 

@@ -132,6 +132,11 @@ impl Link {
         self.kind == LinkKind::Physical || self.can_be_made()
     }
 
+    /// Whether a pod loses it with the host's NIC: it is on a link of the host, or a device that is inside the pod.
+    pub(crate) fn is_lost_with_host(&self) -> bool {
+        self.is_on_host() || self.kind == LinkKind::Physical
+    }
+
     /// The kind of the links that stand in for devices in a rehearsal. Every node with pods has it, and to load its driver adds no link,
     /// as that of a dummy does.
     pub(crate) const STAND_IN: &str = "veth";

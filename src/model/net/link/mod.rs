@@ -77,6 +77,9 @@ pub struct Link {
     /// The bond, bridge or VRF that the link is a port of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub master: Option<IfName>,
+    /// The ports of a bond in the order in which they were added: some drivers treat the first one in another way.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ports: Vec<IfName>,
     /// The settings of a port, by the numbers in [`BRIDGE_PORT`](crate::model::fidelity::BRIDGE_PORT) or
     /// [`BOND_PORT`](crate::model::fidelity::BOND_PORT), ascending.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -172,6 +175,11 @@ impl Link {
         self.is_on_host() || self.kind == LinkKind::Physical
     }
 
+    /// Whether netfix can add a port to it: to a VRF and to a bridge. A bond is a case of its own.
+    pub(crate) fn takes_ports(&self) -> bool {
+        self.is_bridge() || self.is_vrf()
+    }
+
     /// Whether it is a bridge of the kernel.
     pub(crate) fn is_bridge(&self) -> bool {
         self.kind.name() == BRIDGE
@@ -245,6 +253,7 @@ impl Link {
             traffic: Traffic::default(),
             master: None,
             port: Vec::new(),
+            ports: Vec::new(),
             backup_port: None,
             blocked: false,
             fdb: Vec::new(),
