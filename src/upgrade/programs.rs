@@ -51,7 +51,7 @@ pub(crate) fn text(words: &[String]) -> String {
         let known = if word.contains('/') {
             None
         } else {
-            in_path(word, |path| executable(path)).ok()
+            in_path(word, executable).ok()
         };
         let text: io::Result<Vec<u8>> = read(&known.unwrap_or_else(|| PathBuf::from(word)));
         let text = text.ok().filter(|text| !text.starts_with(b"\x7fELF"))?;

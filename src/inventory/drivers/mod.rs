@@ -5,7 +5,7 @@ mod modinfo;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use crate::kernel::udev;
 use crate::managers::configured;
 use crate::model::net::link::nic::NicGroup;
 use crate::model::problem::DriverCause;
-use crate::model::{Hardware, Link, LinkGraph, LinkKind, NetState, Problem};
+use crate::model::{Hardware, Link, LinkGraph, LinkKind, Mac, NetState, Problem};
 use crate::plan::drivers::filters::{self, MacLoad};
 use crate::plan::drivers::modules::{Modules, module_name};
 use crate::plan::drivers::parameters::{self, ModuleOptions};
@@ -110,15 +110,11 @@ impl DriverSources<'_> {
             [own, format!("lib/firmware/{folder}")]
         });
         let folders = below.as_flattened().iter().map(String::as_str);
-        let folders = folders.chain(Some(first).filter(|first| !first.is_empty()));
-        folders.into_iter().any(|folder| {
-            let exists = |form: &&str| {
-                self.root
-                    .join(folder)
-                    .join(format!("{file}{form}"))
-                    .exists()
-            };
-            ["", ".xz", ".zst"].iter().any(|form| exists(&form))
+        let mut folders = folders.chain(Some(first).filter(|first| !first.is_empty()));
+        folders.any(|folder| {
+            let folder = self.root.join(folder);
+            let forms = ["", ".xz", ".zst"].map(|form| folder.join(format!("{file}{form}")));
+            forms.iter().any(|file| file.exists())
         })
     }
 
@@ -148,49 +144,47 @@ impl DriverSources<'_> {
 
     /// The texts of modprobe.d(5), in the order of their names.
     fn modprobe(&self) -> Vec<String> {
-        let mut files: Vec<PathBuf> = Vec::new();
-        for folder in MODPROBE {
-            let known: BTreeSet<_> = files
-                .iter()
-                .map(|file| file.file_name().map(ToOwned::to_owned))
-                .collect();
-            let more = self.files(folder, "conf").into_iter();
-            files.extend(
-                more.filter(|file| !known.contains(&file.file_name().map(ToOwned::to_owned))),
-            );
+        let mut files = BTreeMap::new();
+        for file in MODPROBE
+            .iter()
+            .flat_map(|folder| self.files(folder, "conf"))
+        {
+            let name = file.file_name().map(ToOwned::to_owned);
+            files.entry(name).or_insert(file);
         }
-        files.sort_by_key(|file| file.file_name().map(ToOwned::to_owned));
-        let texts = files.into_iter();
+        let texts = files.into_values();
         texts.filter_map(|file| checked::text(file).ok()).collect()
     }
 
-    /// What a device filters by.
+    /// What a device filters by: links on it add their filters to its own.
     fn load(&self, host: &NetState, link: &Link, hardware: &Hardware) -> MacLoad {
         let graph = LinkGraph::new(&host.links);
         let above = graph.all_above([&link.name]);
         let above = || above.iter().filter_map(|name| host.link(name));
-        let own = above().filter(|upper| {
-            let is_macvlan = matches!(upper.kind, LinkKind::Macvlan(_) | LinkKind::Macvtap(_));
-            is_macvlan && upper.mac != link.mac
-        });
+        let is_macvlan =
+            |upper: &&Link| matches!(upper.kind, LinkKind::Macvlan(_) | LinkKind::Macvtap(_));
+        let own = above().filter(is_macvlan).filter_map(|upper| upper.mac);
+        let added = above()
+            .filter(|upper| upper.has_filter())
+            .flat_map(|upper| &upper.fdb);
+        let added = added
+            .filter(|entry| !entry.master)
+            .map(|entry| entry.lladdr);
+        let mut macs: BTreeSet<Mac> = own.chain(added).collect();
+        macs.retain(|mac| Some(*mac) != link.mac);
         let vlans = above().filter(|upper| matches!(upper.kind, LinkKind::Vlan(_)));
-        let added = link.fdb.iter().filter(|entry| !entry.master);
         let groups = self.text("proc/net/dev_mcast").unwrap_or_default();
         let name = link.name.as_str();
-        let groups = groups
-            .lines()
-            .filter(|line| line.split_whitespace().nth(1) == name);
+        let is_its = |line: &&str| name.is_some() && line.split_whitespace().nth(1) == name;
         let card = |own: &Hardware| {
-            own.bus
-                .as_deref()
-                .and_then(|bus| bus.rsplit_once('.'))
-                .map(|bus| bus.0.to_owned())
+            let bus = own.bus.as_deref().and_then(|bus| bus.rsplit_once('.'));
+            bus.map(|(card, _)| card.to_owned())
         };
         let devices = host.links.iter().filter_map(device);
         let ports = devices.filter(|(_, other, _)| card(other) == card(hardware));
         MacLoad {
-            unicast: number(own.count() + added.count()),
-            multicast: number(groups.count()),
+            unicast: number(macs.len()),
+            multicast: number(groups.lines().filter(is_its).count()),
             vlans: number(vlans.count()),
             ports: number(ports.count()),
             is_untrusted: is_untrusted(host, hardware),
@@ -249,13 +243,13 @@ fn device(link: &Link) -> Option<(&Link, &Hardware, &str)> {
 /// The modules that keep a driver from being unloaded.
 fn held(modules: &Modules, module: &str) -> Option<Problem> {
     let holders = modules.above(module);
+    let has_holders = !holders.is_empty();
     let cause = DriverCause::Held {
         module: module.to_owned(),
         is_in_command: false,
         holders,
     };
-    (!matches!(&cause, DriverCause::Held { holders, .. } if holders.is_empty()))
-        .then(|| cause.info(module))
+    has_holders.then(|| cause.info(module))
 }
 
 /// Lost packets are a warning; a processor that drops frames is worth knowing.

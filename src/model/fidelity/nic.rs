@@ -153,7 +153,7 @@ pub const NIC: AttributeTable = AttributeTable {
             38,
             "parameters of the driver's module",
             Named,
-            "kernel/ethtool/module, drivers",
+            "kernel/ethtool/module",
         ),
     ],
 };

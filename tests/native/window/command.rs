@@ -44,7 +44,7 @@ fn a_command_that_reloads_no_driver_is_told() {
         .exits(0)
         .stdout_has(&["Nothing was lost: COMMAND reloaded no driver; 2 of 2 pods unchanged;"])
         .lacks("pods back")
-        .warnings(&[("driver-reload", "")])
+        .warnings(&[("driver-reload", ""), ("kubelet-not-paused", "")])
         .names(
             "driver-reload",
             "",
