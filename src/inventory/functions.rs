@@ -27,15 +27,18 @@ fn held_below(root: &Path, host: &NetState) -> Vec<Problem> {
     let mut wanted = BTreeMap::new();
     for link in &host.links {
         let hardware = link.hardware.as_ref().filter(|own| !own.is_representor());
-        for node in verbs(root, hardware.and_then(|own| own.bus.as_ref())) {
-            let about: &mut Vec<_> = wanted.entry(node).or_default();
-            about.push((&link.name, None));
+        let bus = hardware.and_then(|own| own.bus.as_ref());
+        for (folder, dev, using) in BESIDE {
+            for node in beside(root, bus, folder, dev) {
+                let about: &mut Vec<_> = wanted.entry(node).or_default();
+                about.push((&link.name, using));
+            }
         }
         let functions = link.sriov().into_iter().flat_map(|sriov| &sriov.functions);
         for function in functions.filter(|one| one.is_passed_on()) {
             for node in nodes(root, function) {
                 let about: &mut Vec<_> = wanted.entry(node).or_default();
-                about.push((&link.name, Some(function)));
+                about.push((&link.name, DeviceUse::Function(function)));
             }
         }
     }
@@ -44,15 +47,16 @@ fn held_below(root: &Path, host: &NetState) -> Vec<Problem> {
     }
     let mut problems = Vec::new();
     for (node, programs) in holders(&wanted.keys().cloned().collect::<Vec<_>>()) {
-        for (device, function) in wanted.get(&node).into_iter().flatten() {
+        for (device, using) in wanted.get(&node).into_iter().flatten() {
             let programs = programs.clone();
-            let cause = match function {
-                Some(function) => SocketCause::FunctionEnds {
+            let cause = match using {
+                DeviceUse::Function(function) => SocketCause::FunctionEnds {
                     index: function.index,
                     driver: function.driver.clone().unwrap_or_default(),
                     programs,
                 },
-                None => SocketCause::VerbsEnd { programs },
+                DeviceUse::Verbs => SocketCause::VerbsEnd { programs },
+                DeviceUse::Clock => SocketCause::ClockEnds { programs },
             };
             problems.push(cause.warning(*device));
         }
@@ -72,17 +76,34 @@ fn nodes(root: &Path, function: &VirtualFunction) -> Vec<PathBuf> {
     group.into_iter().chain(uio).collect()
 }
 
-/// The device files by which programs use a device beside its driver: those of RDMA, DPDK and VMA.
-fn verbs(root: &Path, bus: Option<&String>) -> Vec<PathBuf> {
-    let Some(bus) = bus.filter(|bus| !bus.contains('/')) else {
-        return Vec::new();
-    };
-    let device = root.join(DEVICES).join(bus);
-    below(
-        &device.join("infiniband_verbs"),
-        root.join("dev/infiniband"),
-    )
-    .collect()
+/// What a program has of a device.
+#[derive(Clone, Copy)]
+enum DeviceUse<'a> {
+    Function(&'a VirtualFunction),
+    Verbs,
+    Clock,
+}
+
+/// How programs use a device beside its driver, each with the folder of the device and that of its files: RDMA, DPDK and VMA, and its
+/// clock (PTP).
+const BESIDE: [(&str, &str, DeviceUse<'static>); 2] = [
+    ("infiniband_verbs", "dev/infiniband", DeviceUse::Verbs),
+    ("ptp", "dev", DeviceUse::Clock),
+];
+
+/// The device files of one such use.
+fn beside(
+    root: &Path,
+    bus: Option<&String>,
+    folder: &str,
+    dev: &str,
+) -> impl Iterator<Item = PathBuf> + use<> {
+    let device = bus.filter(|bus| !bus.contains('/'));
+    let folder = device.map(|bus| root.join(DEVICES).join(bus).join(folder));
+    let dev = root.join(dev);
+    folder
+        .into_iter()
+        .flat_map(move |folder| below(&folder, dev.clone()))
 }
 
 /// The device files in `dev` with the names of what is in this folder of sysfs.
@@ -178,6 +199,7 @@ mod tests {
         let devices = root.join(DEVICES);
         for folder in [
             devices.join(DEVICE).join("infiniband_verbs/uverbs2"),
+            devices.join(DEVICE).join("ptp/ptp1"),
             devices.join(FUNCTION).join("uio/uio3"),
             root.join("dev/infiniband"),
             root.join("dev/vfio"),
@@ -186,7 +208,12 @@ mod tests {
         }
         let group = devices.join(FUNCTION).join("iommu_group");
         symlink("../../kernel/iommu_groups/17", group).unwrap();
-        let files = ["dev/infiniband/uverbs2", "dev/vfio/17", "dev/uio3"];
+        let files = [
+            "dev/infiniband/uverbs2",
+            "dev/vfio/17",
+            "dev/uio3",
+            "dev/ptp1",
+        ];
         files
             .map(|file| fs::File::create(root.join(file)).unwrap())
             .into()
@@ -209,6 +236,9 @@ mod tests {
                 Cause::Socket(SocketCause::VerbsEnd { programs }) => {
                     is_own(programs).then(|| "verbs".to_owned())
                 }
+                Cause::Socket(SocketCause::ClockEnds { programs }) => {
+                    is_own(programs).then(|| "clock".to_owned())
+                }
                 _ => None,
             });
             let mut words: Vec<_> = words.collect();
@@ -220,7 +250,7 @@ mod tests {
         drop(files);
         let closed = named(host(DEVICE, FUNCTION));
         fs::remove_dir_all(&root).unwrap();
-        assert_eq!(whole, ["verbs", "vfio-pci", "vfio-pci"]);
+        assert_eq!(whole, ["clock", "verbs", "vfio-pci", "vfio-pci"]);
         assert!(strange.is_empty() && closed.is_empty());
     }
 }

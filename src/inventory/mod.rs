@@ -3,6 +3,7 @@
 
 mod cgroup;
 pub mod discover;
+pub(crate) mod drivers;
 pub(crate) mod functions;
 pub(crate) mod kubelet_endpoint;
 pub(crate) mod kubelets;

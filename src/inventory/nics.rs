@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::inventory::{functions, procfs};
+use crate::inventory::{drivers, functions, procfs};
 use crate::kernel::{Error, Socket, ability, dump, ethtool};
 use crate::managers;
 use crate::model::manager::Manager;
@@ -20,6 +20,7 @@ pub(crate) fn at_risk(host: &NetState) -> Vec<Problem> {
         found = snapshot_quality::data_center_bridging(host, true);
     }
     found.extend(functions::held(host));
+    found.extend(drivers::at_risk(host));
     found
 }
 

@@ -66,7 +66,12 @@ pub fn has_finished(ifindex: u32) -> bool {
 
 /// The `.link` file that udevd uses for a device, and what is added to it.
 pub(crate) fn link_files(ifindex: u32) -> Vec<PathBuf> {
-    let entry = checked::text(format!("/run/udev/data/n{ifindex}"));
+    link_files_below(Path::new("/"), ifindex)
+}
+
+/// The same, from a database below this root.
+pub(crate) fn link_files_below(root: &Path, ifindex: u32) -> Vec<PathBuf> {
+    let entry = checked::text(root.join(format!("run/udev/data/n{ifindex}")));
     link_files_in(&entry.unwrap_or_default())
 }
 

@@ -1,6 +1,7 @@
 //! The host's network managers: which links each brings back after a driver reload, and whether it has finished with one.
 //! Only a manager that runs counts; no query starts one.
 
+pub(crate) mod configured;
 mod ifupdown;
 mod network_manager;
 mod networkd;

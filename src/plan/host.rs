@@ -108,6 +108,7 @@ impl<'a> HostPlanner<'a> {
             let cause = PlanCause::DeviceRenamed {
                 now: now.name.clone(),
                 then: wanted.name.clone(),
+                config: None,
             };
             self.links.report(cause.warning(&wanted.name));
             self.parents

@@ -7,6 +7,7 @@
 pub(crate) mod addresses;
 mod cni;
 pub(crate) mod daemons;
+pub(crate) mod drivers;
 mod host;
 pub mod indexes;
 mod input;

@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 use crate::inventory::kubelet_endpoint;
 use crate::inventory::observe::Host;
 use crate::matching::NetnsKey;
+use crate::model::net::link::nic::FunctionOf;
 use crate::model::problem::RestoreCause;
-use crate::model::{Parent, PodId, PodInfo, Problem};
+use crate::model::{NetState, Parent, PodId, PodInfo, Problem};
 use crate::plan::HostLinks;
 use crate::records::survey::Surveyed;
 use crate::restore::facts::Restored;
@@ -37,6 +38,8 @@ pub(crate) struct Course {
     stayed: Option<BTreeSet<u32>>,
     /// Pods that their runtime was tearing down.
     torn: BTreeMap<NetnsKey, PodInfo>,
+    /// The ifindexes that the device of each virtual function has had.
+    functions: BTreeMap<FunctionOf, BTreeSet<u32>>,
 }
 
 /// Whether a runtime is tearing a pod down.
@@ -97,14 +100,48 @@ impl Course {
     }
 
     /// A restore begins; `parents` reads the ifindexes of the host's links under the pods.
-    pub(super) fn begin(&mut self, parents: impl FnOnce() -> BTreeSet<u32>) {
+    pub(super) fn begin(&mut self, host: &NetState, parents: impl FnOnce() -> BTreeSet<u32>) {
+        self.note_functions(host);
         let is_known = self.is_watch || !self.has_restored;
         let before = self.parents.as_ref().filter(|_| is_known);
         self.stayed = before.map(|before| before & &parents());
     }
 
+    /// Takes down which device each virtual function has at this moment.
+    fn note_functions(&mut self, host: &NetState) {
+        for link in &host.links {
+            let hardware = link.hardware.as_ref();
+            if let Some(function) = hardware.and_then(|own| own.function.clone()) {
+                self.functions
+                    .entry(function)
+                    .or_default()
+                    .insert(link.index);
+            }
+        }
+    }
+
+    /// The virtual functions whose driver makes a device again and again: more often than two loads of it, each with the former ifindex
+    /// given back.
+    fn loops(&self) -> impl Iterator<Item = Problem> {
+        const ORDINARY: usize = 4;
+        let many = self
+            .functions
+            .iter()
+            .filter(|(_, had)| had.len() > ORDINARY);
+        many.map(|(function, had)| {
+            let function = format!("virtual function {} of {}", function.index, function.of);
+            RestoreCause::FunctionLoops { times: had.len() }.error(function)
+        })
+    }
+
     /// A restore ended, with the host's links under the pods `now`; returns how they changed since `then`.
-    pub(super) fn end(&mut self, then: &BTreeSet<u32>, now: BTreeSet<u32>) -> ParentChange {
+    pub(super) fn end(
+        &mut self,
+        host: &NetState,
+        then: &BTreeSet<u32>,
+        now: BTreeSet<u32>,
+    ) -> ParentChange {
+        self.note_functions(host);
         let change = ParentChange::compare(then, &now);
         self.parents = Some(now);
         self.has_restored = true;
@@ -158,8 +195,9 @@ impl Course {
         thread::sleep(left.unwrap_or_default());
     }
 
-    /// Adds the pods that were left out to those that are gone.
-    pub(super) fn add_torn(&self, restored: &mut Restored) {
+    /// Adds the pods that were left out to those that are gone, and the functions that never come to rest to the problems.
+    pub(super) fn complete(&self, restored: &mut Restored) {
+        restored.problems.extend(self.loops());
         let known: BTreeSet<PodId> = restored.gone.iter().map(|info| info.id.clone()).collect();
         let torn = self.torn.values().filter(|info| !known.contains(&info.id));
         restored.gone.extend(torn.cloned());
@@ -228,5 +266,41 @@ impl RuntimeAnswer {
     fn sandbox(&self, info: &PodInfo) -> Option<&Sandbox> {
         let mut sandboxes = self.sandboxes.iter();
         sandboxes.find(|one| Some(&one.id) == info.sandbox.as_ref())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Hardware, Link, LinkKind};
+
+    #[test]
+    fn a_function_whose_device_is_made_again_and_again_is_named() {
+        let mut course = Course::default();
+        let mut note = |index: u32, device: u32| {
+            let function = FunctionOf {
+                of: "0000:3b:00.0".to_owned(),
+                index,
+            };
+            let mut link = Link::plain("ens1v3".parse().unwrap(), LinkKind::Physical);
+            link.index = device;
+            link.hardware = Some(Hardware {
+                function: Some(function),
+                ..Hardware::default()
+            });
+            course.note_functions(&NetState {
+                links: vec![link],
+                ..NetState::default()
+            });
+            course
+                .loops()
+                .map(|one| one.object.to_string())
+                .collect::<Vec<_>>()
+        };
+        for device in [7, 12, 7, 13, 7, 7] {
+            assert!(note(3, device).is_empty() && note(2, 8).is_empty());
+        }
+        assert!(note(3, 14).is_empty());
+        assert_eq!(note(3, 15), ["virtual function 3 of 0000:3b:00.0"]);
     }
 }

@@ -46,12 +46,14 @@ pub(crate) struct Restored {
 }
 
 /// The devices of the host that a restore left without network.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct DeviceFaults {
     /// Those that are not there.
     pub missing: Vec<IfName>,
     /// Those without carrier, by their present name.
     pub silent: Vec<IfName>,
+    /// Those whose driver runs in safe mode.
+    pub crippled: Vec<IfName>,
 }
 
 impl Restored {

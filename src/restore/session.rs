@@ -123,7 +123,7 @@ pub(crate) fn carry_out(
         let problem = RestoreCause::Unsettled { times }.error("host");
         restored.problems.push(problem);
     }
-    course.add_torn(&mut restored);
+    course.complete(&mut restored);
     Ok(restored)
 }
 
@@ -210,7 +210,7 @@ fn in_order(
     let node = surveyed.node_state.as_ref();
     let mut host = HostJob::new(&mut surveyed.host, &mut surveyed.baseline, limit, permit);
     let mut pending = Pending::default();
-    course.begin(|| host.parents());
+    course.begin(&host.host.state, || host.parents());
     // Give each bond its MAC back: without ports it would take over that of its next port.
     host.keep_bond_macs()?;
     // Wait until the NIC is back under its final name and with its ifindex, and the devices that were inside pods too.
@@ -245,7 +245,7 @@ fn in_order(
     notes.extend(host.findings());
     // Find both sides of each conflict about a MAC. The caller begins again if parents were lost meanwhile.
     holders::find_mac_owners(&mut pods, host.host);
-    let parents = course.end(&parents, host.parents());
+    let parents = course.end(&host.host.state, &parents, host.parents());
     pods.retain(|pod| pod.removal != Removal::Known);
     Ok(Done {
         detecting: host.detecting(),

@@ -1,19 +1,35 @@
 //! The host beside its record.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use crate::inventory::observe::Host;
+use crate::managers::configured;
 use crate::matching::host_baseline::HostBaseline;
-use crate::model::problem::MatchingCause;
+use crate::model::problem::{Cause, MatchingCause, PlanCause};
 use crate::model::text::join;
-use crate::model::{IfName, LossCause, Problem};
+use crate::model::{IfName, LossCause, Problem, Severity};
 use crate::plan::{self, HostLinks, Plan, snapshot_quality};
 use crate::records::survey::Surveyed;
 
 /// What is missing on the host, and its links as a restore would leave them.
 pub(crate) fn plan_of(host: &Host, baseline: &HostBaseline) -> (Plan, HostLinks) {
     let observed = baseline.observed(&host.state, None);
-    plan::host(&baseline.state, observed, &baseline.scope())
+    let (mut plan, links) = plan::host(&baseline.state, observed, &baseline.scope());
+    for problem in &mut plan.problems {
+        note_config(Path::new("/"), problem);
+    }
+    (plan, links)
+}
+
+/// Another name of a device is an error where a configuration has the former one: new pods fail by it.
+fn note_config(root: &Path, problem: &mut Problem) {
+    if let Cause::Plan(PlanCause::DeviceRenamed { then, config, .. }) = &mut *problem.cause {
+        *config = configured::by(root, then);
+        if config.is_some() {
+            problem.severity = Severity::Error;
+        }
+    }
 }
 
 /// The devices that were made anew, lack something and are left out, because no selected pod needs them.
@@ -38,4 +54,39 @@ pub(crate) fn host_loss(surveyed: &Surveyed) -> Option<(IfName, LossCause)> {
     let answers = recorded.answers.of_host();
     let (then, now) = (&recorded.state, &surveyed.host.state);
     snapshot_quality::host_loss(then, &answers, now, under.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn another_name_is_an_error_where_a_network_of_cni_has_the_former_one() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("etc/cni/net.d");
+        fs::create_dir_all(&folder).unwrap();
+        let network = r#"{"name": "pods", "type": "macvlan", "master": "ens1f0"}"#;
+        fs::write(folder.join("10-pods.conf"), network).unwrap();
+        let told = |then: &str| {
+            let (now, then) = ("ens1f0np0".parse().unwrap(), then.parse().unwrap());
+            let cause = PlanCause::DeviceRenamed {
+                now,
+                then,
+                config: None,
+            };
+            let mut problem = cause.warning("eth0");
+            note_config(root.path(), &mut problem);
+            (problem.severity, problem.message())
+        };
+        let (severity, message) = told("ens1f0");
+        assert_eq!(severity, Severity::Error);
+        let words =
+            "recreated on it, but /etc/cni/net.d/10-pods.conf still names ens1f0, so new pods";
+        assert!(message.contains(words), "{message}");
+        let (severity, message) = told("ens1f1");
+        assert_eq!(severity, Severity::Warning);
+        assert!(!message.contains("still names"), "{message}");
+    }
 }

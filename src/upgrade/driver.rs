@@ -2,6 +2,7 @@
 
 mod last_look;
 mod probe;
+mod reload;
 pub(crate) mod unplanned;
 
 use std::mem;
@@ -9,14 +10,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use crate::context::Context;
+use crate::inventory::drivers;
 use crate::kubelet::resume::resume;
 use crate::model::Exit;
 use crate::model::problem::{CommandCause, KubeletCause};
 use crate::model::window::PhaseName;
+use crate::plan::drivers::modules::Modules;
 use crate::refusal::Refusal;
 use crate::restore::{Restored, answering};
 use crate::upgrade::baseline;
-use crate::upgrade::condition::other_versions;
 use crate::upgrade::ledger::{Area, Ledger, Upgraded};
 use crate::upgrade::phases::check::Preflight;
 use crate::upgrade::phases::late::{Late, Named};
@@ -50,6 +52,8 @@ struct Driver<'a> {
     budget: Option<Background>,
     /// How long to watch at the end.
     settle: Duration,
+    /// The modules that were loaded before COMMAND.
+    modules: Option<Modules>,
 }
 
 impl<'a> Driver<'a> {
@@ -62,6 +66,7 @@ impl<'a> Driver<'a> {
             restored: Restored::default(),
             named: Named::default(),
             budget: None,
+            modules: None,
         }
     }
 }
@@ -88,8 +93,8 @@ impl Driver<'_> {
             if self.roll_back(&mut network, is_interrupted) {
                 self.bring_back(&mut network);
             }
-            // Check that the driver runs in the wanted version.
-            self.check_versions();
+            // Check that the driver was reloaded, and runs in the wanted version.
+            self.check_reload();
             // Keep kubelet paused for a repair (--keep-paused), if pods are not restored.
             self.repair(&mut network);
         }));
@@ -253,6 +258,7 @@ impl Driver<'_> {
             self.ledger.problems.add(Area::Command, [problem]);
             return;
         }
+        self.modules = drivers::modules();
         let argv = self.request.command;
         let limit = self.ledger.time_limit(self.request, PhaseName::Command);
         let event = Event::Running {
@@ -339,13 +345,6 @@ impl Driver<'_> {
         self.ledger
             .carry_out(PhaseName::Rollback, &event, &argv, limit, stored);
         true
-    }
-
-    fn check_versions(&mut self) {
-        if self.ledger.session.window().rollback.is_none() {
-            let other = other_versions(self.request.drivers);
-            self.ledger.problems.add(Area::Command, other);
-        }
     }
 
     /// Logs the pods that are not restored, and keeps kubelet paused for a repair where that is wanted.

@@ -12,6 +12,7 @@ use std::process::{Command, Stdio};
 use nix::errno::Errno;
 use nix::unistd::{AccessFlags, access};
 
+use crate::checked;
 use crate::model::problem::CommandCause;
 use crate::model::{Bytes, Problem};
 use crate::upgrade::request::UpgradeRequest;
@@ -33,6 +34,35 @@ pub(crate) fn missing(request: &UpgradeRequest<'_>) -> Vec<Problem> {
     let faults = fault_of(&command, |_| false).into_iter();
     let faults = faults.chain(hooks.into_iter().flatten().filter_map(fault_of_hook));
     faults.map(|(word, cause)| cause.error(word)).collect()
+}
+
+/// The words of a command, and the text of the script that it is or gives to a shell.
+pub(crate) fn text(words: &[String]) -> String {
+    /// More than scripts have.
+    const LONGEST: u64 = 256 << 10;
+    let read = |path: &Path| {
+        let mut text = Vec::new();
+        checked::open(path, checked::is_regular)?
+            .take(LONGEST)
+            .read_to_end(&mut text)?;
+        Ok(text)
+    };
+    let script = |word: &String| {
+        let known = if word.contains('/') {
+            None
+        } else {
+            in_path(word, executable).ok()
+        };
+        let text: io::Result<Vec<u8>> = read(&known.unwrap_or_else(|| PathBuf::from(word)));
+        let text = text.ok().filter(|text| !text.starts_with(b"\x7fELF"))?;
+        Some(String::from_utf8_lossy(&text).into_owned())
+    };
+    let scripts = words.iter().take(2).filter_map(script);
+    [words.join(" ")]
+        .into_iter()
+        .chain(scripts)
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// The word of a command that keeps it from running, and why.
@@ -233,6 +263,25 @@ mod tests {
             let found = fault_of_hook(line);
             assert_eq!(found.map(|found| found.0), Some(word), "{line}");
         }
+    }
+
+    #[test]
+    fn the_text_of_a_command_has_its_script() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let script = folder.path().join("upgrade");
+        fs::write(&script, "#!/bin/sh\nrmmod i40e\n").expect("a script");
+        let script = script.to_str().expect("a path").to_owned();
+        for words in [vec!["sh".to_owned(), script.clone()], vec![script]] {
+            let text = text(&words);
+            assert!(
+                text.starts_with(&words.join(" ")) && text.contains("rmmod i40e"),
+                "{text}"
+            );
+        }
+        assert_eq!(
+            text(&["no-such-program".to_owned(), "-x".to_owned()]),
+            "no-such-program -x"
+        );
     }
 
     #[test]

@@ -29,7 +29,7 @@ fn intact(mut case: Case) -> Case {
         link.sysctls.ipv4 = settings.copied().collect();
         // What is never set.
         if let Some(nic) = &mut link.nic {
-            for group in [NicGroup::DevlinkInit, NicGroup::Dcb] {
+            for group in [NicGroup::DevlinkInit, NicGroup::Dcb, NicGroup::Module] {
                 nic.settings.remove(&group);
             }
         }

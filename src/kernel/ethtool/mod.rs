@@ -12,6 +12,7 @@ mod ioctl;
 mod irqs;
 mod link_modes;
 mod message;
+mod module;
 mod queues;
 mod read;
 mod write;

@@ -1,11 +1,13 @@
 //! All that is set on a device.
 
+use std::path::Path;
+
 use super::device::DriverInfo;
 use super::features::{self, Features};
 use super::fields::SettingMessage;
-use super::ioctl::{IoctlDevice, flows, private, rss, tunables, words};
+use super::ioctl::{IoctlDevice, flows, per_queue, private, rss, tunables, words};
 use super::message::{self, Reported, Values};
-use super::{dcb, irqs, link_modes, queues};
+use super::{dcb, irqs, link_modes, module, queues};
 use crate::kernel::Errno;
 use crate::kernel::conf::sysfs::Sysfs;
 use crate::kernel::error::SetError;
@@ -48,10 +50,18 @@ impl NicReader {
         self.read_messages(&device, &mut reading);
         reading.note(NicGroup::Rss, rss::read(&device));
         reading.note_contexts(rss::contexts(&device));
+        let channels = reading.state.settings.get(&NicGroup::Channels);
+        if per_queue::differ(&device, channels) {
+            let text = format!("coalescing of single queues of {dev} (ethtool --per-queue)");
+            reading.unreadable.push(text);
+        }
         reading.note(NicGroup::FlowHash, flows::read_hash(&device));
         reading.note(NicGroup::Tunables, tunables::read(&device));
         reading.note_rules(flows::read_rules(&device));
         reading.note(NicGroup::Dcb, dcb::read(dev));
+        let driver = reading.state.driver.as_ref();
+        let module = driver.map(|driver| module::read(Path::new(module::MODULES), &driver.name));
+        reading.put(NicGroup::Module, module.unwrap_or_default());
         let bus = info.and_then(|info| info.bus());
         if let Some(files) = bus.as_deref().and_then(irqs::IrqFiles::of) {
             reading.put(NicGroup::Irqs, irqs::read(&files, dev));

@@ -20,8 +20,8 @@ pub const NIC: AttributeTable = AttributeTable {
         row(
             4,
             "ethtool --per-queue",
-            NotRead("few drivers have it, and messages do not"),
-            "",
+            Named,
+            "kernel/ethtool/ioctl/per_queue",
         ),
         row(5, "ethtool -K", Restored, "nic-settings"),
         row(6, "ethtool -A", Restored, "nic-settings"),
@@ -149,5 +149,11 @@ pub const NIC: AttributeTable = AttributeTable {
         ),
         row(36, "AF_XDP sockets", Named, "kernel/attached/xsk").since("4.18"),
         row(37, "XDP and tc-bpf programs", Named, "unsupported"),
+        row(
+            38,
+            "parameters of the driver's module",
+            Named,
+            "kernel/ethtool/module",
+        ),
     ],
 };

@@ -30,6 +30,7 @@ pub enum Code {
     Degraded,
     DeviceRenamed,
     Drift,
+    DriverReload,
     DriverVersion,
     Failed,
     FromCniCache,

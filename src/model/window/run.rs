@@ -45,7 +45,7 @@ impl Run {
 pub struct Rollback {
     /// Why it was started.
     pub reason: RollbackReason,
-    /// The NICs that were missing or had no carrier, by their name before the window.
+    /// The NICs that were missing, had no carrier or a driver in safe mode, by their name before the window.
     pub nics: Vec<IfName>,
     /// The number of pods that were lost.
     pub lost: usize,
@@ -62,6 +62,8 @@ pub enum RollbackReason {
     NicMissing,
     /// A NIC had no carrier after `--nic-wait`.
     NoCarrier,
+    /// The driver of a NIC runs in safe mode.
+    SafeMode,
     /// More than `--max-lost` pods were lost after the restore.
     PodsLost,
 }

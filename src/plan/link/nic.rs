@@ -9,6 +9,8 @@ use crate::model::net::link::nic::{NicGroup, NicKey, NicSettings, NicState, NicV
 use crate::model::problem::PlanCause;
 use crate::model::window::SettingResult;
 use crate::model::{IfName, Indexed, Link, NetState, Problem};
+use crate::plan::drivers::modules::module_name;
+use crate::plan::drivers::parameters::option;
 use crate::plan::step::setting;
 use crate::plan::{NicMode, NicRules, NicStep, Observed, Plan};
 
@@ -67,11 +69,7 @@ fn compared(
     rules: NicRules,
     plan: &mut Plan,
 ) {
-    let (Some(then), Some(state)) = (&wanted.nic, &now.nic) else {
-        if wanted.nic.is_some() && is_new && rules.mode != NicMode::Ignore {
-            let device = format!("nic {}", now.name);
-            plan.problems.push(PlanCause::SettingsGone.error(device));
-        }
+    let Some((then, state)) = comparable(wanted, now, is_new, rules, plan) else {
         return;
     };
     let Differences {
@@ -116,9 +114,58 @@ fn compared(
     }
 }
 
+/// The settings as recorded and as they are now; `None` where a problem is all that can be said of them.
+fn comparable<'a>(
+    wanted: &'a Link,
+    now: &'a Link,
+    is_new: bool,
+    rules: NicRules,
+    plan: &mut Plan,
+) -> Option<(&'a NicState, &'a NicState)> {
+    let then = wanted.nic.as_deref()?;
+    let Some(state) = now.nic.as_deref() else {
+        if is_new && rules.mode != NicMode::Ignore {
+            let device = format!("nic {}", now.name);
+            plan.problems.push(PlanCause::SettingsGone.error(device));
+        }
+        return None;
+    };
+    let Some(cause) = crippled(then, state).filter(|_| is_new) else {
+        return Some((then, state));
+    };
+    plan.problems.push(cause.error(&wanted.name));
+    None
+}
+
+/// Why a device of ice or i40e lacks nearly all that it had: the driver found no package for it (`ice_ethtool_safe_mode_ops`), or its
+/// firmware awaits its repair (`i40e_ethtool_recovery_mode_ops`). One problem is in the place of one for each setting.
+fn crippled(then: &NicState, now: &NicState) -> Option<PlanCause> {
+    let lost = |group| then.settings.contains_key(&group) && !now.settings.contains_key(&group);
+    let combined = now.settings.get(&NicGroup::Channels).into_iter().flatten();
+    let mut queues = combined.filter(|(key, _)| key.as_str() == "combined");
+    let driver = now.driver.as_ref().map(|driver| driver.name.as_str());
+    let is_poor = lost(NicGroup::Coalesce) && !now.settings.contains_key(&NicGroup::Private);
+    match driver {
+        Some("i40e" | "ice") if is_poor && lost(NicGroup::Rings) && lost(NicGroup::Channels) => {
+            Some(PlanCause::FirmwareRecovery)
+        }
+        Some("ice") if is_poor && queues.all(|(_, number)| *number == NicValue::Number(1)) => {
+            Some(PlanCause::SafeMode)
+        }
+        _ => None,
+    }
+}
+
 fn restored(step: NicStep, device: &Link, is_ready: bool, plan: &mut Plan) {
     if let Some(cause) = never_set(&step, device) {
-        plan.problems.push(cause.error(step.setting()));
+        let is_of_module = step.group == NicGroup::Module;
+        let problem = cause.error(step.setting());
+        // Another version of a driver may have another default.
+        plan.problems.push(if is_of_module {
+            problem.demoted()
+        } else {
+            problem
+        });
         plan.left.push((step, SettingResult::Left));
     } else if step.group.needs_carrier() && !is_ready {
         plan.later.push(step.into());
@@ -164,6 +211,12 @@ fn never_set(step: &NicStep, device: &Link) -> Option<PlanCause> {
         }
         NicGroup::DevlinkInit => Some(PlanCause::SettingNeedsReload { then, now, driver }),
         NicGroup::Dcb => Some(PlanCause::SettingMayReset { then, now, driver }),
+        NicGroup::Module => {
+            let nic = device.nic.as_deref().and_then(|nic| nic.driver.as_ref());
+            let module = module_name(nic.map_or("", |driver| &driver.name));
+            let option = option(&module, step.key.as_str(), &then.to_string());
+            Some(PlanCause::ModuleParameter { then, now, option })
+        }
         _ => None,
     }
 }
@@ -278,7 +331,9 @@ fn value_of<'a>(settings: &'a NicSettings, group: NicGroup, key: &NicKey) -> Opt
 fn is_absent_by_default(settings: &NicSettings, group: NicGroup) -> bool {
     // Without a mode the kernel reports only the rest of it (`fec_fill_reply` in net/ethtool/fec.c).
     let has_fec = || group == NicGroup::Fec && settings.contains_key(&group);
-    matches!(group, NicGroup::Link | NicGroup::Dcb) || group.needs_carrier() || has_fec()
+    matches!(group, NicGroup::Link | NicGroup::Dcb | NicGroup::Module)
+        || group.needs_carrier()
+        || has_fec()
 }
 
 /// Whether the driver chooses this value itself: how long interrupts wait, while that is adaptive.

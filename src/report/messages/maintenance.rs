@@ -202,6 +202,7 @@ sentences! {
         NicMissing { wait } => "still missing {wait} after COMMAND: netfix ran the rollback" (wait = duration(*wait)),
         NoCarrier { wait } => "still without carrier {wait} after COMMAND: netfix ran the rollback"
             (wait = duration(*wait)),
+        SafeMode => "its driver runs in safe mode after COMMAND: netfix ran the rollback",
         PodsLost { lost, allowed } => "{pods} lost after the restore (--max-lost {allowed}): netfix ran the rollback"
             (pods = count(*lost, "pod")),
         AlreadyRan => "netfix died in this window after it had started the rollback: neither COMMAND nor the rollback runs \

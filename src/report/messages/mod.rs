@@ -24,6 +24,7 @@ macro_rules! sentences {
     };
 }
 
+mod drivers;
 mod files;
 mod guard;
 mod maintenance;
@@ -54,6 +55,7 @@ sentences! {
         Check(cause) => "{cause}",
         Rehearsal(cause) => "{cause}",
         Socket(cause) => "{cause}",
+        Driver(cause) => "{cause}",
         Gateway(cause) => "{cause}",
         Window(cause) => "{cause}",
         Guard(cause) => "{cause}",
@@ -120,11 +122,11 @@ trait Sentences {
 mod tests {
     use super::*;
     use crate::model::problem::{
-        CheckCause, CommandCause, ConditionCause, ConflictCause, DetachedCause, FleetCause,
-        ForeignCause, GatewayCause, GuardCause, HookCause, InventoryCause, KubeletCause,
-        MatchingCause, PartialCause, PlanCause, RebuildCause, RecordCause, RehearsalCause,
-        RestoreCause, RollbackCause, SnapshotCause, SocketCause, StoreCause, SystemdCause,
-        UsageCause, WindowCause,
+        CheckCause, CommandCause, ConditionCause, ConflictCause, DetachedCause, DriverCause,
+        FleetCause, ForeignCause, GatewayCause, GuardCause, HookCause, InventoryCause,
+        KubeletCause, MatchingCause, PartialCause, PlanCause, RebuildCause, RecordCause,
+        RehearsalCause, RestoreCause, RollbackCause, SnapshotCause, SocketCause, StoreCause,
+        SystemdCause, UsageCause, WindowCause,
     };
 
     macro_rules! messages {
@@ -136,7 +138,7 @@ mod tests {
         let areas = messages! {
             InventoryCause StoreCause MatchingCause ForeignCause PlanCause ConflictCause PartialCause RestoreCause
             SnapshotCause CheckCause RehearsalCause SocketCause GatewayCause WindowCause GuardCause DetachedCause RecordCause CommandCause SystemdCause KubeletCause
-            RebuildCause RollbackCause UsageCause ConditionCause HookCause FleetCause
+            RebuildCause RollbackCause UsageCause ConditionCause HookCause FleetCause DriverCause
         };
         // The last one is what another netfix wrote.
         assert_eq!(areas.len() + 1, Cause::ALL.len(), "a part is not listed");

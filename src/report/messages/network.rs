@@ -18,8 +18,9 @@ sentences! {
         OwnLinkMissing { parent } => "cannot be recreated: {parent} is missing",
         DeviceMissing { hardware } => "the device{hardware} is missing. Load its driver{modprobe}, then run `netfix restore`"
             (hardware = device(hardware.as_ref()), modprobe = modprobe(hardware.as_ref())),
-        DeviceRenamed { now, then } => "is now named {now}; its VLANs and macvlans are recreated on it. To get the name back, run \
-            `ip link set {now} down`, `ip link set {now} name {then}` and `netfix restore`",
+        DeviceRenamed { now, then, config } => "is now named {now}; its VLANs and macvlans are recreated on it{config}. To get the name back, \
+            run `ip link set {now} down`, `ip link set {now} name {then}` and `netfix restore`"
+            (config = still_named(config.as_ref(), then)),
         FunctionsNotRestored { now, then } => "has {now} virtual functions, had {then}: not restored (--nic-settings report)",
         NoFunctions { then } => "had {then} virtual functions; its driver offers none now",
         OtherNumberOfFunctions { now, then } => "has {now} virtual functions now, {then} in the checkpoint. Another program made them: \
@@ -75,6 +76,12 @@ sentences! {
             (then = then.short(), now = present(now.as_ref(), driver.as_deref())),
         SettingNeedsDown { then, now, driver } => "is {now}, was {then}: with i40e, a change while the link is up may crash the kernel. Take it \
             down, then run `netfix restore`" (then = then.short(), now = present(now.as_ref(), driver.as_deref())),
+        ModuleParameter { then, now, option } => "is {now}, was {then}: a module takes its parameters when it is loaded. Write `{option}` \
+            to a file in /etc/modprobe.d, and load the driver again" (then = then.short(), now = present(now.as_ref(), None)),
+        SafeMode => "the driver runs in safe mode: one queue, no virtual functions, few settings. It found no firmware package (DDP) that \
+            fits. Install the package for this version of the driver, and load the driver again",
+        FirmwareRecovery => "the firmware of the device is in recovery mode: no driver and no rollback helps. Repair it with the \
+            vendor's tool for the NVM",
         SettingMayReset { then, now, driver } => "is {now}, was {then}: netfix does not set it, because that resets some devices. Configure it \
             again with dcb(8) or lldptool(8)" (then = then.short(), now = present(now.as_ref(), driver.as_deref())),
         SettingsGone => "the driver reports no settings any more: none can be compared or restored",
@@ -114,6 +121,17 @@ pub(super) fn kept_index(why: &KeptIndex) -> String {
             or_nothing(": ", error.as_ref())
         ),
     }
+}
+
+/// A configuration that has the former name of a device.
+fn still_named(config: Option<&String>, then: &IfName) -> String {
+    let words = config.map(|config| {
+        format!(
+            "{} still names {then}, so new pods or its manager fail",
+            escape(config)
+        )
+    });
+    or_nothing(", but ", words.as_ref())
 }
 
 /// What a person needs to recognise a device.
@@ -299,6 +317,8 @@ sentences! {
         TornDown => "gone: its runtime is tearing it down (the sandbox is no longer ready). netfix recreated nothing in it",
         Unsettled { times } => "the links under the pods were recreated {times} times during this restore: pods can be without \
             network. Find what removes them (`journalctl -b`, `dmesg`), then run `netfix restore`",
+        FunctionLoops { times } => "its driver makes its device again and again ({times} devices so far): a reset that never ends. Read \
+            `dmesg`; reload the driver of the function, or bring the former one of its physical function back",
         DetectionUnfinished { limit } => "duplicate address detection has not ended after {limit}: another machine may have this \
             address. Run `netfix check` in a while" (limit = duration(*limit)),
         NotProbed { failed, all, error } => "cannot send {failed} of {all}: {error}. netfix adds these addresses without a probe"

@@ -39,6 +39,8 @@ sentences! {
             and start it afterwards" (who = who(programs)),
         VerbsEnd { programs } => "{who} uses the device through verbs (RDMA, or DPDK beside the driver), which ends with the driver. Stop \
             the program before a reload of the driver, and start it afterwards" (who = who(programs)),
+        ClockEnds { programs } => "{who} has the device's clock (PTP) open, which ends with the driver. Restart the program after a reload \
+            of the driver, unless it opens the new clock itself" (who = who(programs)),
         IndexNamed { index, users } => "{who} its ifindex {index}, which netfix gives it back after a reload of its driver"
             (who = naming(users)),
         IndexEnds { index, users, why } => "{who} its ifindex {index}. A reload of its driver gives it another one, and no packet \

@@ -85,6 +85,7 @@ pub(in crate::report) fn reason(rollback: &Rollback) -> String {
         }
         RollbackReason::NicMissing => format!("{nics} was missing after COMMAND"),
         RollbackReason::NoCarrier => format!("{nics} had no carrier after COMMAND"),
+        RollbackReason::SafeMode => format!("the driver of {nics} ran in safe mode after COMMAND"),
         RollbackReason::PodsLost => {
             format!("{} lost after COMMAND", count(rollback.lost, "pod"))
         }

@@ -11,7 +11,7 @@ use crate::journal;
 use crate::kernel::Error;
 use crate::managers::Owners;
 use crate::matching::host_baseline::HostBaseline;
-use crate::model::problem::{ConflictCause, RestoreCause};
+use crate::model::problem::{Cause, ConflictCause, PlanCause, RestoreCause};
 use crate::model::window::LostSetting;
 use crate::model::{Address, IfName, Link, LinkKind, Problem};
 use crate::plan::{AwaitedEvent, Change, HostLinks, NetlinkStep, Plan, Step};
@@ -143,9 +143,14 @@ impl<'a> HostJob<'a> {
 
     /// The devices that have no network.
     pub(in crate::restore) fn devices(&self) -> DeviceFaults {
+        let is_crippled = |problem: &&Problem| *problem.cause == Cause::Plan(PlanCause::SafeMode);
+        let crippled = self.last.problems.iter().filter(is_crippled);
         DeviceFaults {
             missing: self.last.missing.clone(),
             silent: self.silent.clone(),
+            crippled: crippled
+                .filter_map(|one| one.object.link().cloned())
+                .collect(),
         }
     }
 

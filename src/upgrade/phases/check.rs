@@ -8,8 +8,9 @@ use crate::check::{self, Check};
 use crate::context::Context;
 use crate::inventory::Inventory;
 use crate::inventory::look::{Look, LookDepth};
-use crate::model::problem::{AlreadyLost, Cause, WindowCause};
-use crate::model::{Code, Problem, Rehearsal};
+use crate::model::problem::{AlreadyLost, Cause, DriverCause, SocketCause, WindowCause};
+use crate::model::{Code, Problem, Rehearsal, Severity};
+use crate::plan::drivers::command::unloads;
 use crate::progress::Listener;
 use crate::refusal::Refusal;
 use crate::snapshot::{Captured, SECOND_LOOK, capture};
@@ -56,6 +57,9 @@ pub(crate) fn run(
         }
         thread::sleep(SECOND_LOOK);
     };
+    found
+        .blockers
+        .judge_command(&programs::text(request.command));
     found.unselected = Unselected::find(request, &mut found.inventory, &context.store)?;
     let problem = found.unselected.problem();
     found
@@ -145,6 +149,15 @@ impl Bearing {
             (_, Cause::Window(WindowCause::NoSuchDevice | WindowCause::NoPodOnDevice)) => {
                 Self::Final
             }
+            (_, Cause::Driver(_)) => Self::Note,
+            (
+                _,
+                Cause::Socket(
+                    SocketCause::FunctionEnds { .. }
+                    | SocketCause::VerbsEnd { .. }
+                    | SocketCause::ClockEnds { .. },
+                ),
+            ) => Self::Note,
             (
                 Code::RuntimeUnreachable
                 | Code::Unreadable
@@ -225,6 +238,27 @@ impl Blockers {
         }
     }
 
+    /// Judges by the text of COMMAND the modules that use a driver: all is well where it unloads them, and it will fail where it unloads the
+    /// driver alone.
+    fn judge_command(&mut self, command: &str) {
+        self.0.retain_mut(|(_, problem)| {
+            let Cause::Driver(DriverCause::Held {
+                holders,
+                module,
+                is_in_command,
+            }) = &mut *problem.cause
+            else {
+                return true;
+            };
+            holders.retain(|holder| !unloads(command, holder));
+            *is_in_command = unloads(command, module);
+            if *is_in_command {
+                problem.severity = Severity::Warning;
+            }
+            !holders.is_empty()
+        });
+    }
+
     /// Adds the differences that a rehearsal found, and what was not rehearsed.
     fn add_of_rehearsal(&mut self, problems: Vec<Problem>) {
         let found = problems.into_iter().map(|problem| {
@@ -289,5 +323,39 @@ impl Blockers {
             .chain(objects)
             .collect::<Vec<_>>()
             .into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is said of irdma, which uses ice, by the words of COMMAND: its severity, and whether it says that COMMAND fails.
+    fn told(command: &str) -> Vec<(Severity, bool)> {
+        let held = DriverCause::Held {
+            holders: vec!["irdma".to_owned()],
+            module: "ice".to_owned(),
+            is_in_command: false,
+        };
+        let mut blockers = Blockers::of_check(vec![held.info("ice")]).expect("a note");
+        blockers.judge_command(command);
+        let told = |(bearing, problem): &(Bearing, Problem)| {
+            assert_eq!(*bearing, Bearing::Note);
+            let fails = problem
+                .message()
+                .starts_with("COMMAND unloads it, but not irdma");
+            (problem.severity, fails)
+        };
+        blockers.0.iter().map(told).collect()
+    }
+
+    #[test]
+    fn a_command_that_unloads_a_driver_without_what_uses_it_fails() {
+        assert_eq!(
+            told("modprobe -r ice && modprobe ice"),
+            [(Severity::Warning, true)]
+        );
+        assert_eq!(told("/root/upgrade"), [(Severity::Info, false)]);
+        assert!(told("modprobe -r irdma ice && modprobe ice").is_empty());
     }
 }

@@ -57,6 +57,7 @@ pub(crate) fn needed(
         match reason {
             RollbackReason::NicMissing => RollbackCause::NicMissing { wait }.error(nics),
             RollbackReason::NoCarrier => RollbackCause::NoCarrier { wait }.error(nics),
+            RollbackReason::SafeMode => RollbackCause::SafeMode.error(nics),
             RollbackReason::PodsLost => RollbackCause::PodsLost { lost, allowed }.error(""),
         }
     };
@@ -91,12 +92,19 @@ fn reason(
 ) -> Option<(RollbackReason, Vec<IfName>, usize)> {
     let pods = window.pods.iter();
     let lost = pods.filter(|pod| is_lost(pod, &after.unanswered)).count();
-    let DeviceFaults { missing, silent } = &after.devices;
+    let DeviceFaults {
+        missing,
+        silent,
+        crippled,
+    } = &after.devices;
     let silent = silent.iter().filter(|_| waited);
     let silent: Vec<IfName> = silent.filter_map(|nic| had_carrier(window, nic)).collect();
     match (missing.is_empty(), silent.is_empty()) {
         (false, _) => Some((RollbackReason::NicMissing, missing.clone(), lost)),
         (true, false) => Some((RollbackReason::NoCarrier, silent, lost)),
+        (true, true) if !crippled.is_empty() => {
+            Some((RollbackReason::SafeMode, crippled.clone(), lost))
+        }
         (true, true) if lost > max_lost => Some((RollbackReason::PodsLost, Vec::new(), lost)),
         (true, true) => None,
     }
@@ -185,6 +193,19 @@ mod tests {
             ..DeviceFaults::default()
         });
         let reason = reason_for(&window(), &missing, 99);
+        assert_eq!(reason, Some(RollbackReason::NicMissing));
+    }
+
+    #[test]
+    fn a_driver_in_safe_mode_asks_for_one_where_all_nics_are_back() {
+        let mut devices = DeviceFaults {
+            crippled: vec![nic()],
+            ..DeviceFaults::default()
+        };
+        let reason = reason_for(&window(), &restored(devices.clone()), 99);
+        assert_eq!(reason, Some(RollbackReason::SafeMode));
+        devices.missing = vec![nic()];
+        let reason = reason_for(&window(), &restored(devices), 99);
         assert_eq!(reason, Some(RollbackReason::NicMissing));
     }
 

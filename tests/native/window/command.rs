@@ -43,7 +43,13 @@ fn a_command_that_reloads_no_driver_is_told() {
         .upgrade("--no-pause", &idle)
         .exits(0)
         .stdout_has(&["Nothing was lost: COMMAND reloaded no driver; 2 of 2 pods unchanged;"])
-        .lacks("pods back");
+        .lacks("pods back")
+        .warnings(&[("driver-reload", ""), ("kubelet-not-paused", "")])
+        .names(
+            "driver-reload",
+            "",
+            &["its driver was not reloaded", "eth0"],
+        );
     assert_eq!(
         scene.record()["devices_lost"],
         Value::from(Vec::<Value>::new())

@@ -1,6 +1,7 @@
 //! `SIOCETHTOOL`: requests and answers as bytes, of which the first four are the command.
 
 pub(super) mod flows;
+pub(super) mod per_queue;
 pub(super) mod private;
 pub(super) mod rss;
 pub(super) mod tunables;

@@ -170,16 +170,6 @@ impl Link {
         matches!(self.parent, Some(Parent::Host(_)))
     }
 
-    /// Whether a pod loses it with the host's NIC: it is on a link of the host, or a device that is inside the pod.
-    pub(crate) fn is_lost_with_host(&self) -> bool {
-        self.is_on_host() || self.kind == LinkKind::Physical
-    }
-
-    /// Whether netfix can add a port to it: to a VRF and to a bridge. A bond is a case of its own.
-    pub(crate) fn takes_ports(&self) -> bool {
-        self.is_bridge() || self.is_vrf()
-    }
-
     /// Whether it is a bridge of the kernel.
     pub(crate) fn is_bridge(&self) -> bool {
         self.kind.name() == BRIDGE

@@ -79,6 +79,8 @@ pub enum NicGroup {
     DevlinkInit,
     /// Data center bridging (`dcb`, `lldptool`): compared, and never set.
     Dcb,
+    /// Parameters of the driver's module (`/sys/module/*/parameters`), of all its devices: compared, and never set.
+    Module,
 }
 
 impl NicGroup {
@@ -94,7 +96,7 @@ impl NicGroup {
     /// Whether it belongs to the whole device: all its network devices report it.
     #[must_use]
     pub fn is_of_device(self) -> bool {
-        matches!(self, Self::Devlink | Self::DevlinkInit)
+        matches!(self, Self::Devlink | Self::DevlinkInit | Self::Module)
     }
 
     /// Its word in messages, as in the checkpoint.
@@ -121,6 +123,7 @@ impl NicGroup {
             Self::Queues => "queues",
             Self::DevlinkInit => "devlink_init",
             Self::Dcb => "dcb",
+            Self::Module => "module",
         }
     }
 }

@@ -135,6 +135,7 @@ causes! {
     RollbackCause {
         NicMissing { wait: Duration } => RolledBack,
         NoCarrier { wait: Duration } => RolledBack,
+        SafeMode => RolledBack,
         PodsLost { lost: usize, allowed: usize } => RolledBack,
         AlreadyRan => RolledBack,
         Failed { cause: CommandCause } => CommandFailed,

@@ -1,5 +1,6 @@
 //! Every cause of a problem, by the part of netfix that finds it.
 
+mod drivers;
 mod files;
 mod maintenance;
 mod network;
@@ -7,6 +8,7 @@ mod pods;
 
 use super::{Code, Object, Problem, Severity};
 
+pub use drivers::{DriverCause, FullFilters};
 pub use files::{
     CheckCause, Elsewhere, FleetCause, RehearsalCause, SnapshotCause, StoreCause, StoreEffect,
     Unrehearsed, UsageCause,
@@ -108,6 +110,7 @@ areas! {
     Check(CheckCause),
     Rehearsal(RehearsalCause),
     Socket(SocketCause),
+    Driver(DriverCause),
     Gateway(GatewayCause),
     Window(WindowCause),
     Guard(GuardCause),

@@ -1,0 +1,67 @@
+//! Parameters of a driver's module, as far as they can be read. They have the values of its last load, or what was written since.
+
+use std::fs;
+use std::path::Path;
+
+use super::message::{Values, key};
+use crate::checked;
+use crate::model::net::link::nic::NicValue;
+
+/// The folders of all modules.
+pub(super) const MODULES: &str = "/sys/module";
+/// More parameters than any driver of a NIC has, and longer values.
+const MOST: usize = 128;
+const LONGEST: usize = 256;
+
+/// The parameters of this driver's module.
+pub(super) fn read(modules: &Path, driver: &str) -> Values {
+    let name = driver.replace('-', "_");
+    if name.contains('/') || name.starts_with('.') {
+        return Values::new();
+    }
+    let entries = fs::read_dir(modules.join(name).join("parameters"));
+    let entries = entries.into_iter().flatten().flatten();
+    let value = |entry: fs::DirEntry| {
+        let name = key(entry.file_name().to_str()?)?;
+        let text = checked::text(entry.path()).ok()?;
+        let text = text.trim_end_matches('\n');
+        let is_plain =
+            text.len() <= LONGEST && text.bytes().all(|b| b.is_ascii_graphic() || b == b' ');
+        is_plain.then(|| (name, NicValue::Text(text.to_owned())))
+    };
+    entries.filter_map(value).take(MOST).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_module_has_the_parameters_that_can_be_read() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("some_nic/parameters");
+        fs::create_dir_all(&folder).unwrap();
+        for (name, text) in [
+            ("debug", "-1\n"),
+            ("flags", "Y,N\n"),
+            ("odd", "a\nb\n"),
+            ("empty", "\n"),
+        ] {
+            fs::write(folder.join(name), text).unwrap();
+        }
+        // Root may read what has no mode, but the kernel has no function for it.
+        fs::create_dir(folder.join("hidden")).unwrap();
+        fs::set_permissions(folder.join("hidden"), fs::Permissions::from_mode(0)).unwrap();
+        let found = read(root.path(), "some-nic");
+        let found: Vec<_> = found
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        assert_eq!(found, ["debug=-1", "empty=", "flags=Y,N"]);
+        for driver in ["none", "..", "../some_nic"] {
+            assert!(read(root.path(), driver).is_empty(), "{driver}");
+        }
+    }
+}
