@@ -149,5 +149,11 @@ pub const NIC: AttributeTable = AttributeTable {
         ),
         row(36, "AF_XDP sockets", Named, "kernel/attached/xsk").since("4.18"),
         row(37, "XDP and tc-bpf programs", Named, "unsupported"),
+        row(
+            38,
+            "bridge link set hwmode",
+            Restored,
+            "kernel/ethtool/hwmode",
+        ),
     ],
 };
