@@ -6,10 +6,9 @@
 use super::queues;
 use crate::model::net::link::OtherDriver;
 use crate::model::net::link::nic::{NicGroup, NicKey, NicSettings, NicState, NicValue};
-use crate::model::problem::PlanCause;
+use crate::model::problem::{Object, PlanCause};
 use crate::model::window::SettingResult;
 use crate::model::{IfName, Indexed, Link, NetState, Problem};
-use crate::plan::step::setting;
 use crate::plan::{NicMode, NicRules, NicStep, Observed, Plan};
 
 /// The steps for the settings of a device, before it goes up, and after it has carrier those that the driver refuses or forgets
@@ -69,7 +68,7 @@ fn compared(
 ) {
     let (Some(then), Some(state)) = (&wanted.nic, &now.nic) else {
         if wanted.nic.is_some() && is_new && rules.mode != NicMode::Ignore {
-            let device = format!("nic {}", now.name);
+            let device = Object::nic(&now.name, None, None);
             plan.problems.push(PlanCause::SettingsGone.error(device));
         }
         return;
@@ -178,7 +177,7 @@ impl Differences {
             };
             if let Some(cause) = owner {
                 if state.settings.get(group) != Some(values) {
-                    let object = format!("nic {dev} {}", group.as_str());
+                    let object = Object::nic(dev, Some(*group), None);
                     found.problems.push(cause.info(object));
                 }
                 continue;
@@ -215,7 +214,7 @@ impl Differences {
             let is_met = |nic: &NicState| !(group == NicGroup::Features && nic.unmet.contains(key));
             if is_met(then) && !is_met(state) {
                 let then = value.clone();
-                let object = setting(dev, group, key);
+                let object = Object::nic(dev, Some(group), Some(key));
                 self.problems
                     .push(PlanCause::SettingUnmet { then }.error(object));
             }

@@ -26,6 +26,7 @@ macro_rules! sentences {
 
 mod files;
 mod guard;
+mod kernel;
 mod maintenance;
 mod network;
 pub(super) mod observed;
@@ -56,6 +57,7 @@ sentences! {
         Socket(cause) => "{cause}",
         Gateway(cause) => "{cause}",
         Window(cause) => "{cause}",
+        Log(cause) => "{cause}",
         Guard(cause) => "{cause}",
         Detached(cause) => "{cause}",
         Record(cause) => "{cause}",
@@ -121,7 +123,7 @@ mod tests {
     use super::*;
     use crate::model::problem::{
         CheckCause, CommandCause, ConditionCause, ConflictCause, DetachedCause, FleetCause,
-        ForeignCause, GatewayCause, GuardCause, HookCause, InventoryCause, KubeletCause,
+        ForeignCause, GatewayCause, GuardCause, HookCause, InventoryCause, KubeletCause, LogCause,
         MatchingCause, PartialCause, PlanCause, RebuildCause, RecordCause, RehearsalCause,
         RestoreCause, RollbackCause, SnapshotCause, SocketCause, StoreCause, SystemdCause,
         UsageCause, WindowCause,
@@ -136,7 +138,7 @@ mod tests {
         let areas = messages! {
             InventoryCause StoreCause MatchingCause ForeignCause PlanCause ConflictCause PartialCause RestoreCause
             SnapshotCause CheckCause RehearsalCause SocketCause GatewayCause WindowCause GuardCause DetachedCause RecordCause CommandCause SystemdCause KubeletCause
-            RebuildCause RollbackCause UsageCause ConditionCause HookCause FleetCause
+            LogCause RebuildCause RollbackCause UsageCause ConditionCause HookCause FleetCause
         };
         // The last one is what another netfix wrote.
         assert_eq!(areas.len() + 1, Cause::ALL.len(), "a part is not listed");

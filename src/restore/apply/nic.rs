@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::kernel::{Error, ethtool};
-use crate::model::problem::RestoreCause;
+use crate::model::problem::{Object, RestoreCause};
 use crate::model::window::{LostSetting, SettingResult};
 use crate::model::{IfName, PodId, Problem};
 use crate::plan::{NicStep, Plan, Step};
@@ -38,7 +38,7 @@ pub(super) fn remaining(plan: &Plan, failures: &[FailedStep]) -> Vec<Problem> {
     let mut waiting: Vec<&IfName> = of(&plan.later).map(|step| &step.dev).collect();
     waiting.dedup();
     let waiting = waiting.into_iter().map(|dev| {
-        let device = format!("nic {dev}");
+        let device = Object::nic(dev, None, None);
         RestoreCause::WaitsForCarrier.warning(device)
     });
     let refused = of(&plan.steps).map(|step| {

@@ -13,7 +13,7 @@ pub use files::{
 };
 pub use maintenance::{
     AlreadyLost, CommandCause, ConditionCause, DetachedCause, GuardCause, HookCause, JobEnd,
-    KubeletCause, RebuildCause, RecordCause, RollbackCause, SystemdCause, WindowCause,
+    KubeletCause, LogCause, RebuildCause, RecordCause, RollbackCause, SystemdCause, WindowCause,
 };
 pub use network::{
     ClaimHolder, ConflictCause, GatewayCause, KeptIndex, LostObjects, Others, PlanCause,
@@ -110,6 +110,7 @@ areas! {
     Socket(SocketCause),
     Gateway(GatewayCause),
     Window(WindowCause),
+    Log(LogCause),
     Guard(GuardCause),
     Detached(DetachedCause),
     Record(RecordCause),
