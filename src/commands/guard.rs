@@ -89,6 +89,7 @@ fn look_once(
             pause: u64::try_from(args.backoff.as_millis()).unwrap_or(u64::MAX),
         },
         losses: input.losses,
+        logged: input.logged,
         known: input.record,
     };
     let looked = look(request, context, &mut tell)?;

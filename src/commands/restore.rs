@@ -6,11 +6,16 @@ use super::plan;
 use crate::cli::{NIC_WAIT, RestoreArgs};
 use crate::clock;
 use crate::context::Context;
+use crate::kernel::kmsg::KernelLogReader;
+use crate::model::window::KernelNames;
+use crate::records::stored::load_node;
 use crate::refusal::Refusal;
 use crate::report;
 use crate::report::Document;
-use crate::restore::{Limits, session};
+use crate::restore::{Limits, Restored, session};
+use crate::store::Store;
 use crate::window::abandoned;
+use crate::window::kernel_log::{self, explain::explain};
 
 pub(super) fn run(args: &RestoreArgs, context: &mut Context) -> Result<Document, Refusal> {
     let request = args.target.request(&args.source)?;
@@ -28,8 +33,22 @@ pub(super) fn run(args: &RestoreArgs, context: &mut Context) -> Result<Document,
         conflict_probe: args.probe.mode(),
         probe_rate: args.probe.rate.probe_rate,
     };
+    let log = KernelLogReader::at_end();
     let mut restored = session::run(&request, limits, &context.store, context.progress.as_mut())?;
+    if let Ok(log) = log {
+        explain_by_log(&mut restored, log, &context.store);
+    }
     context.pending.add(mem::take(&mut restored.pending));
     abandoned::note_restore(&restored, began, context);
     Ok(report::restore(restored))
+}
+
+/// Adds the causes that the kernel has logged since this reader was opened.
+fn explain_by_log(restored: &mut Restored, mut log: KernelLogReader, store: &Store) {
+    let node = load_node(store, &mut Vec::new()).ok().flatten();
+    let links = node.iter().flat_map(|node| &node.state.links);
+    let lost = restored.devices_lost.clone().unwrap_or_default();
+    let log = kernel_log::read(&mut log, &KernelNames::of(links, &lost));
+    let causes = explain(restored.problems.iter_mut(), log.causes(0));
+    restored.problems.extend(causes);
 }

@@ -37,6 +37,8 @@ pub(crate) struct GuardRequest {
     pub choice: Choice,
     /// When links of the host were lost (`CLOCK_BOOTTIME`, milliseconds), as far as events reported it.
     pub losses: BTreeMap<IfName, u64>,
+    /// The kernel's last record when nothing was lost.
+    pub logged: Option<u64>,
     /// What the last look knew; `None`: as it is on disk.
     pub known: Option<GuardRecord>,
 }
@@ -304,6 +306,7 @@ impl GuardObservation {
             without: wanted.without.clone(),
             pods,
             stayed: self.stayed(),
+            logged: request.logged,
         }
     }
 

@@ -24,6 +24,7 @@ use signal_hook::low_level::pipe;
 use crate::clock::boottime;
 use crate::kernel::Error;
 use crate::kernel::events::{LinkChange, LinkEvents};
+use crate::kernel::kmsg::KernelLogReader;
 use crate::model::IfName;
 use crate::model::window::GuardRecord;
 
@@ -46,6 +47,8 @@ pub(crate) struct LookInput {
     pub record: Option<GuardRecord>,
     /// When links of the host were lost (`CLOCK_BOOTTIME`, milliseconds).
     pub losses: BTreeMap<IfName, u64>,
+    /// The kernel's last record when nothing was lost.
+    pub logged: Option<u64>,
 }
 
 /// What the guard listens to.
@@ -53,6 +56,8 @@ struct Watch {
     links: LinkEvents,
     folder: OwnedFd,
     signals: UnixStream,
+    /// `None` where the kernel's log cannot be read.
+    kernel: Option<KernelLogReader>,
     input: LookInput,
     /// The looks in a row that failed, or could not observe every pod.
     failures: u32,
@@ -94,6 +99,8 @@ impl Watch {
             links: LinkEvents::subscribe()?,
             folder: state,
             signals,
+            // Only the records before show the number of the last one.
+            kernel: KernelLogReader::behind(0).ok(),
             input: LookInput::default(),
             failures: 0,
             again: None,
@@ -113,6 +120,7 @@ impl Watch {
         if let Some(record) = looked {
             if !record.is_waiting {
                 self.input.losses.clear();
+                self.input.logged = self.kernel.as_mut().and_then(KernelLogReader::last);
             }
             let after = record.again_at.map(|at| at.saturating_sub(boottime()));
             self.again = after.map(|after| Instant::now() + Duration::from_millis(after));

@@ -73,7 +73,7 @@ pub(super) fn vlans_in(dump: Dump, links: &mut [Link], unsupported: &mut Vec<Str
             return Ok(None);
         };
         let index = message.header.index;
-        let read = || Ok(Some((index, ports::vlans(&message)?)));
+        let read = || Ok(ports::vlans(&message)?.map(|vlans| (index, vlans)));
         known.contains(&index).then(read).unwrap_or(Ok(None))
     });
     let mut ports: BTreeMap<u32, &mut Link> =
@@ -286,6 +286,7 @@ mod tests {
     use crate::kernel::codec::nested::Nested;
     use crate::kernel::plain::genl::ask;
     use crate::kernel::{netns, state};
+    use crate::model::LinkKind;
 
     fn run(program: &str, arguments: &str) {
         let mut command = Command::new(program);
@@ -317,6 +318,53 @@ mod tests {
         let socket = PlainSocket::open(NETLINK_ROUTE).unwrap();
         let answer = ask(&socket, 84, CREATE_EXCL_ACK, &[body])?.remove(0);
         answer.map(drop).map_err(|error| error.errno)
+    }
+
+    /// A message of the `AF_BRIDGE` dump about port 2 of bridge 9, with this in its `IFLA_AF_SPEC`.
+    fn about_port(spec: &[(u16, &[u8])]) -> Vec<u8> {
+        let mut inside = Nested::default();
+        for (number, value) in spec {
+            inside.push(*number, value.to_vec());
+        }
+        let mut attributes = Nested::default();
+        attributes.push(3, b"eth0\0".to_vec());
+        attributes.push(10, 9_u32.to_ne_bytes().to_vec());
+        attributes.push(26, inside.bytes());
+        let header = [&[7, 0, 1, 0, 2, 0, 0, 0][..], &[0; 8]].concat();
+        let mut message = Vec::new();
+        let body = [header, attributes.bytes()].concat();
+        crate::kernel::plain::put(libc::RTM_NEWLINK, 0, 1, &body, &mut message);
+        message
+    }
+
+    /// ice and mlx5, and i40e and ixgbe with virtual functions, answer the dump beside the bridge: with a mode, and some with VLANs of
+    /// their own.
+    #[test]
+    fn a_message_of_the_driver_takes_no_vlans_from_the_one_of_the_bridge() {
+        let of_bridge = about_port(&[(2, &[6, 0, 10, 0]), (2, &[0, 0, 20, 0])]);
+        let of_driver = [
+            about_port(&[(0, &[2, 0]), (1, &[0, 0])]),
+            about_port(&[(0, &[2, 0]), (1, &[1, 0]), (2, &[6, 0, 1, 0])]),
+        ];
+        for of_driver in of_driver {
+            for dump in [[&of_bridge, &of_driver], [&of_driver, &of_bridge]] {
+                let port = Link {
+                    index: 2,
+                    master: Some("br0".parse().unwrap()),
+                    ..Link::plain("eth0".parse().unwrap(), LinkKind::Physical)
+                };
+                let bridge = Link::plain("br0".parse().unwrap(), LinkKind::other("bridge"));
+                let mut links = [port, bridge];
+                let bytes = dump.map(Vec::as_slice).concat();
+                let mut unsupported = Vec::new();
+                let dump = crate::kernel::codec::decode_dump(&bytes).unwrap();
+                vlans_in(dump, &mut links, &mut unsupported);
+                assert_eq!(unsupported, [""; 0]);
+                let vlans = links[0].vlans.clone().unwrap();
+                let ids: Vec<u16> = vlans.iter().map(|vlans| vlans.first.into()).collect();
+                assert_eq!(ids, [10, 20]);
+            }
+        }
     }
 
     #[test]

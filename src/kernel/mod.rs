@@ -18,6 +18,7 @@ pub(crate) mod ethtool;
 pub mod events;
 pub(crate) mod foreign;
 pub mod ifreq;
+pub(crate) mod kmsg;
 pub mod link;
 pub mod netns;
 mod plain;

@@ -4,6 +4,7 @@
 //! Times are milliseconds since the window's start, by the monotonic clock.
 
 mod guard;
+mod kernel;
 mod reboot;
 mod run;
 mod setting;
@@ -21,6 +22,7 @@ use crate::model::fate::{ContainerChange, Fate, PodFingerprint};
 use crate::model::pod::identity::Holder;
 
 pub use guard::{GUARD_SCHEMA, GuardPace, GuardRecord, UnplannedEnd};
+pub use kernel::{KernelCause, KernelLine, KernelLog, KernelNames, LoggedCause};
 pub(crate) use run::command_line;
 pub use run::{Rollback, RollbackReason, Run};
 pub use setting::{LostSetting, SettingResult};
@@ -104,6 +106,9 @@ pub struct Window {
     /// The rehearsal of the restore; absent where there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rehearsal: Option<Rehearsal>,
+    /// What the kernel logged about the recorded devices; absent where it logged nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<KernelLog>,
     /// The phases, in order.
     pub phases: Vec<Phase>,
     /// Every running pod at the start, sorted by id.

@@ -35,6 +35,7 @@ pub(super) fn text<'a>(
     let titles: Titles<'_> = pods.map(|info| (&info.id, escape(&info.title()))).collect();
     let mut groups: Vec<Group<'_>> = problems.map(Group::of).collect();
     if !style.is_verbose() {
+        groups = folded(groups);
         let is_equal = |group: &Group<'_>| Some((group.object.clone(), group.message.clone()));
         groups = of_many(merged(groups, is_equal), &titles);
     }
@@ -72,6 +73,27 @@ impl<'a> Group<'a> {
     fn kind(&self) -> String {
         format!("{} {}", self.problem.severity, self.problem.code())
     }
+}
+
+/// The problems that one cause of the kernel's log explains are a count behind it.
+fn folded(groups: Vec<Group<'_>>) -> Vec<Group<'_>> {
+    let is_cause = |group: &Group<'_>| group.problem.code() == Code::KernelLog;
+    let (mut causes, mut others): (Vec<_>, Vec<_>) = groups.into_iter().partition(is_cause);
+    for cause in causes
+        .iter_mut()
+        .filter(|one| one.problem.because.is_some())
+    {
+        let all = others.len();
+        others.retain(|other| other.problem.because != cause.problem.because);
+        if let explained @ 1.. = all - others.len() {
+            let explained = count(explained, "problem");
+            let message = &cause.message;
+            cause.message =
+                format!("{message}. {explained} of the device come from that (-v lists them)");
+        }
+    }
+    others.extend(causes);
+    others
 }
 
 /// One group of those of a kind that have the same key. Those without a pod or a key stay as they are.
@@ -263,6 +285,44 @@ mod tests {
             singly[1],
             "error: parent-missing: pod shop/web-3 (c0ffee000003): eth0: is missing"
         );
+    }
+
+    #[test]
+    fn what_one_cause_of_the_kernels_log_explains_is_a_count_behind_it() {
+        use crate::model::problem::LogCause;
+        use crate::model::window::{KernelCause, LoggedCause};
+        let because = |device: &str| {
+            Some(LoggedCause {
+                cause: KernelCause::RdmaActive,
+                device: device.parse().ok(),
+            })
+        };
+        let of = |problem: Problem, device: &str| Problem {
+            because: because(device),
+            ..problem
+        };
+        let refused = |at: usize| {
+            let object = format!("nic eth0 channels q{at}");
+            Problem::recorded(Severity::Error, Code::SettingRefused, &object, "refused")
+        };
+        let cause = LogCause::Named {
+            cause: KernelCause::RdmaActive,
+        };
+        let mut problems: Vec<Problem> = (0..30).map(|at| of(refused(at), "eth0")).collect();
+        problems.push(refused(30));
+        problems.push(of(refused(31), "eth1"));
+        problems.push(of(cause.error("eth0"), "eth0"));
+        // A record has them as they were.
+        let text = serde_json::to_string(&problems).unwrap();
+        let read: Vec<Problem> = serde_json::from_str(&text).unwrap();
+        for problems in [&problems, &read] {
+            let normal = messages(problems, Detail::Normal);
+            assert_eq!(normal.len(), 3, "{normal:#?}");
+            let end = "30 problems of the device come from that (-v lists them)";
+            assert!(normal[2].starts_with("error: kernel-log: eth0: ice "));
+            assert!(normal[2].ends_with(end), "{normal:#?}");
+            assert_eq!(messages(problems, Detail::Steps).len(), 33);
+        }
     }
 
     #[test]

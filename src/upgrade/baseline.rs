@@ -9,6 +9,7 @@ use crate::matching::Selection;
 use crate::model::next::{CommandName, RunningCommand};
 use crate::model::problem::WindowCause;
 use crate::model::text::join;
+use crate::model::window::KernelNames;
 use crate::model::{AnswerRecord, IfName, NodeState, PodId, Problem, Window, stack};
 use crate::plan::snapshot_quality;
 use crate::records::stored::{Stored, load_in_part, load_node};
@@ -36,6 +37,16 @@ impl Baseline {
         let extensions = checkpoints.filter_map(|(_, checkpoint)| checkpoint.netfix.as_ref());
         let devices = extensions.flat_map(|extension| stack::devices(&extension.stack));
         devices.cloned().collect()
+    }
+
+    /// The words by which the kernel's log names the recorded devices, of the host and of pods.
+    pub(crate) fn kernel_names(&self) -> KernelNames {
+        let checkpoints = self.stored.checkpoints.iter();
+        let extensions = checkpoints.filter_map(|(_, checkpoint)| checkpoint.netfix.as_ref());
+        let states = extensions.map(|extension| &extension.state);
+        let host = self.node.iter().map(|node| &node.state);
+        let links = host.chain(states).flat_map(|state| &state.links);
+        KernelNames::of(links, &self.devices())
     }
 
     /// The devices of the host that have another ifindex now: `eth0:2:7` each, with the former one and the present one.

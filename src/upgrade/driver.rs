@@ -271,9 +271,9 @@ impl Driver<'_> {
             Err(refusal) => refusal.demoted(),
         };
         self.ledger.problems.add(Area::Command, unread);
-        let stored = &network.baseline.stored;
+        let baseline = &network.baseline;
         self.ledger
-            .carry_out(PhaseName::Command, &event, argv, limit, stored);
+            .carry_out(PhaseName::Command, &event, argv, limit, baseline);
     }
 
     /// The pods' network after COMMAND or the rollback; returns whether a signal ended the wait for the NIC.
@@ -341,9 +341,9 @@ impl Driver<'_> {
             limit: limit.limit,
         };
         self.ledger.problems.add(Area::Rollback, [problem]);
-        let stored = &network.baseline.stored;
+        let baseline = &network.baseline;
         self.ledger
-            .carry_out(PhaseName::Rollback, &event, &argv, limit, stored);
+            .carry_out(PhaseName::Rollback, &event, &argv, limit, baseline);
         true
     }
 

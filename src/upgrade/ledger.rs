@@ -1,23 +1,25 @@
 //! What a window leaves while it runs, the record, the log and the problems: how it opens, and how it ends.
 
+mod conclusion;
+
 use std::mem;
 use std::time::Instant;
 
 use crate::clock::boottime;
 use crate::context::Context;
 use crate::journal;
+use crate::kernel::kmsg::KernelLogReader;
 use crate::kubelet::resume::finish_abandoned;
 use crate::model::problem::{CommandCause, RollbackCause, WindowCause};
-use crate::model::window::{PhaseName, WindowPod, command_line};
-use crate::model::{Exit, Problem, State, Window};
-use crate::records::stored::Stored;
+use crate::model::window::{PhaseName, command_line};
+use crate::model::{Exit, Problem, Window};
 use crate::refusal::Refusal;
 use crate::restore::{RestoreState, Restored};
 use crate::store::{Guard, Store};
 use crate::systemd::Bus;
+use crate::upgrade::baseline::Baseline;
 use crate::upgrade::limit::{self, TimeLimit};
 use crate::upgrade::phases::command::{self, CommandProgress};
-use crate::upgrade::phases::rollback::{self, NetworkAfter};
 use crate::upgrade::phases::termination::Terms;
 use crate::upgrade::request::UpgradeRequest;
 use crate::upgrade::signals::{self, Signals};
@@ -129,11 +131,12 @@ impl Ledger {
         event: &Event,
         argv: &[String],
         limit: TimeLimit,
-        stored: &Stored,
+        baseline: &Baseline,
     ) {
         let begin = Instant::now();
-        let session = &mut self.session;
+        let (session, stored) = (&mut self.session, &baseline.stored);
         session.begin(phase, event);
+        session.watch_kernel(baseline.kernel_names(), KernelLogReader::at_end);
         let (id, log) = (session.window().id.clone(), session.log_file.for_thread());
         let is_rollback = phase == PhaseName::Rollback;
         let (program, area) = if is_rollback {
@@ -170,29 +173,6 @@ impl Ledger {
         };
         session.log(&Event::CommandFailed(problem.clone()));
         self.problems.add(area, [problem]);
-    }
-
-    /// Adds what is known only at the end: how many pods an interruption left restored, and whether the rollback has helped. One that
-    /// has not leaves its own failure and what is missing, and no other problem with the same cause.
-    pub(crate) fn conclude(&mut self, request: &UpgradeRequest<'_>, after: &NetworkAfter) {
-        let window = self.session.window();
-        let pods = window.pods.len();
-        let is_restored = |pod: &&WindowPod| pod.state.is_some_and(State::is_good);
-        let restored = window.pods.iter().filter(is_restored).count();
-        let interruptions = mem::take(&mut self.interruptions).into_iter();
-        let interruptions = interruptions.map(|(program, signal)| {
-            let cause = CommandCause::Interrupted {
-                signal,
-                is_rollback: program == UserCommand::Rollback,
-                restored,
-                pods,
-            };
-            cause.error(signals::OBJECT)
-        });
-        self.problems.add(Area::Command, interruptions);
-        if let Some(useless) = rollback::useless(request, window, after) {
-            self.problems.replace_rollback(useless);
-        }
     }
 
     /// Records what a restore did and how it left everything, with its problems in the place of those of earlier ones.
@@ -358,15 +338,6 @@ impl WindowProblems {
     pub(crate) fn add(&mut self, area: Area, problems: impl IntoIterator<Item = Problem>) {
         self.0
             .extend(problems.into_iter().map(|problem| (area, problem)));
-    }
-
-    /// Puts this problem in the place of those about the rollback that ran, if one did.
-    fn replace_rollback(&mut self, useless: Problem) {
-        let is_of_rollback = |one: &(Area, Problem)| one.0 == Area::Rollback;
-        if let Some(first) = self.0.iter().position(is_of_rollback) {
-            self.0.retain(|one| !is_of_rollback(one));
-            self.0.insert(first, (Area::Rollback, useless));
-        }
     }
 
     /// Removes the problems that another observation of the pods' network reports again if they still exist.

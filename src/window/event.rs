@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::gateways::{Reachability, Verified};
 use crate::model::fate::Fate;
 use crate::model::problem::AlreadyLost;
-use crate::model::window::{PhaseName, Rollback, WindowPod};
+use crate::model::window::{KernelLine, PhaseName, Rollback, WindowPod};
 use crate::model::{GatewayAnswer, IfName, Problem, Rehearsal, State};
 use crate::progress::Wait;
 
@@ -82,6 +82,8 @@ pub(crate) enum Event {
     RolledBack {
         elapsed: Duration,
     },
+    /// The kernel has logged something about a recorded device.
+    KernelLogged(KernelLine),
     Restoring,
     /// The first restore was incomplete.
     RestoringAgain,

@@ -40,6 +40,7 @@ pub(crate) fn opened(id: String, number: u64, command: &str) -> Window {
         host_shown: None,
         devices_lost: None,
         rehearsal: None,
+        kernel: None,
         phases: Vec::new(),
         pods: Vec::new(),
         unselected: Vec::new(),

@@ -6,6 +6,7 @@ pub(crate) mod bus;
 pub(crate) mod event;
 pub(crate) mod facts;
 pub(crate) mod fates;
+pub(crate) mod kernel_log;
 pub(crate) mod log_file;
 pub(crate) mod network;
 pub(crate) mod observed;

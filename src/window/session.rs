@@ -3,6 +3,7 @@
 
 pub(crate) mod close;
 pub(crate) mod damaged;
+mod kernel;
 mod unplanned;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,6 +23,7 @@ use crate::store::{Guard, Store, StoreError};
 use crate::window::event::{Event, PodCount, TARGET};
 use crate::window::facts::{self, Silence};
 use crate::window::fates;
+use crate::window::kernel_log::KernelWatch;
 use crate::window::rebuild_check::After;
 use crate::window::window_log::{self, WindowLog};
 
@@ -37,6 +39,8 @@ pub(crate) struct WindowSession {
     is_saved: bool,
     /// Whether the log has that the disk refuses the record.
     has_warned: bool,
+    /// Reads the kernel's log from COMMAND on.
+    kernel: Option<KernelWatch>,
 }
 
 impl WindowSession {
@@ -85,6 +89,7 @@ impl WindowSession {
             guard: Some(guard),
             is_saved,
             has_warned: false,
+            kernel: None,
         }
     }
 
@@ -129,6 +134,7 @@ impl WindowSession {
 
     /// Writes the record, where it has to be on disk before the next change.
     pub(crate) fn save(&mut self) -> Result<(), StoreError> {
+        self.note_kernel();
         sign(&mut self.window);
         if let Some(guard) = &self.guard {
             guard.save_window(&self.window)?;

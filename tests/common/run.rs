@@ -56,6 +56,8 @@ impl Node {
         command
             .env_remove("NETFIX_STATE_DIR")
             .env("NETFIX_RUNTIME", "none")
+            // Other tests are in that of the machine.
+            .env("NETFIX_KMSG", "/dev/null")
             .env("NO_COLOR", "1");
         command
     }
@@ -101,6 +103,8 @@ impl Node {
             .arg(self.state_dir())
             .env_remove("NETFIX_STATE_DIR")
             .env("NETFIX_RUNTIME", "none")
+            // Other tests are in that of the machine.
+            .env("NETFIX_KMSG", "/dev/null")
             .env("NO_COLOR", "1");
         command
     }

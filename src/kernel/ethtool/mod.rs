@@ -8,6 +8,7 @@ mod dcb;
 mod device;
 mod features;
 mod fields;
+mod hwmode;
 mod ioctl;
 mod irqs;
 mod link_modes;
@@ -26,9 +27,10 @@ pub(crate) use write::set;
 use std::collections::BTreeSet;
 
 use crate::kernel::devlink::DevlinkReader;
+use crate::kernel::ethtool::hwmode::HardwareBridges;
 use crate::kernel::ethtool::read::NicReader;
 use crate::model::NetState;
-use crate::model::net::link::nic::NicState;
+use crate::model::net::link::nic::{NicGroup, NicState};
 
 /// Adds what is set on them to the physical links of the calling thread's namespace. What cannot be read is unsupported.
 pub(super) fn complete(state: &mut NetState) {
@@ -41,9 +43,15 @@ pub(super) fn complete(state: &mut NetState) {
     }
     let mut reader = NicReader::open_here();
     let devlink = DevlinkReader::open_here();
+    let bridges = HardwareBridges::open_here();
     let mut devices = BTreeSet::new();
     for link in links {
         let (mut nic, mut unreadable) = reader.read(&link.name);
+        let bridge = bridges.of(link.index);
+        if !bridge.is_empty() {
+            let settings = &mut nic.get_or_insert_default().settings;
+            settings.insert(NicGroup::Bridge, bridge);
+        }
         let hardware = link.hardware.as_ref().filter(|own| !own.is_representor());
         if let Some(address) = hardware.and_then(|own| own.bus.as_deref()) {
             let (settings, more) = devlink.read(address);

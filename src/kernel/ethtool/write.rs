@@ -2,7 +2,7 @@
 
 use super::device::DriverInfo;
 use super::ioctl::{IoctlDevice, flows, private, rss, tunables, words};
-use super::{features, irqs, link_modes, message, queues};
+use super::{features, hwmode, irqs, link_modes, message, queues};
 use crate::fault::point;
 use crate::kernel::codec::nested::{Nested, set_word};
 use crate::kernel::conf::sysfs::Sysfs;
@@ -56,6 +56,7 @@ fn set_some(
             let address = bus(device).ok_or(Errno::ENODEV)?;
             return devlink::set(&address, key, value);
         }
+        (NicGroup::Bridge, [(_, NicValue::Text(mode))]) => return hwmode::write(dev, mode),
         (NicGroup::Rss, values) => rss::write(device, values),
         (NicGroup::Tunables, [(key, NicValue::Number(number))]) => {
             tunables::write(device, key, *number)

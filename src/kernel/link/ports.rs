@@ -16,9 +16,12 @@ use crate::model::Mac;
 use crate::model::net::link::VlanId;
 use crate::model::net::link::port::{MdbEntry, MulticastGroup, PortVlans};
 
-/// `IFLA_BRIDGE_VLAN_INFO` and `IFLA_BRIDGE_VLAN_TUNNEL_INFO` in the `IFLA_AF_SPEC` of a bridge's port (`linux/if_bridge.h`).
+/// `IFLA_BRIDGE_FLAGS`, `…_VLAN_INFO` and `…_VLAN_TUNNEL_INFO` in the `IFLA_AF_SPEC` of a message about a port (`linux/if_bridge.h`).
+const FLAGS: u16 = 0;
 const VLAN_INFO: u16 = 2;
 const TUNNEL_INFO: u16 = 3;
+/// `BRIDGE_FLAGS_SELF`: the message is of the device's driver. The bridge sends another one about the same port.
+const SELF: u16 = 2;
 
 /// The request for a dump of all ports of bridges with their VLANs.
 pub(in crate::kernel) fn list() -> RouteNetlinkMessage {
@@ -29,23 +32,35 @@ pub(in crate::kernel) fn list() -> RouteNetlinkMessage {
     RouteNetlinkMessage::GetLink(request)
 }
 
-/// The VLANs of the port that a message of the dump is about, and whether they are also those of tunnels.
-pub(in crate::kernel) fn vlans(message: &LinkMessage) -> Result<(Vec<PortVlans>, bool), String> {
+/// The VLANs that the bridge of a port has for it, and whether they are also those of tunnels; `None` for a message of the port's
+/// driver, which may have VLANs of its embedded switch.
+pub(in crate::kernel) fn vlans(
+    message: &LinkMessage,
+) -> Result<Option<(Vec<PortVlans>, bool)>, String> {
     let spec = message.attributes.iter().find_map(|one| match one {
         LinkAttribute::Other(raw) if text::is(raw, text::IFLA_AF_SPEC) => Some(text::stored(raw)),
         _ => None,
     });
     let Some(spec) = spec else {
-        return Ok((Vec::new(), false));
+        return Ok(Some((Vec::new(), false)));
     };
     let strange = || "the VLANs cannot be decoded".to_owned();
     let spec = Nested::parse(&spec.value).ok_or_else(strange)?;
+    if is_of_driver(&spec) {
+        return Ok(None);
+    }
     let infos = spec
         .all(VLAN_INFO)
         .map(|info| BridgeVlanInfo::try_from(info).ok());
     let infos: Option<Vec<_>> = infos.collect();
     let vlans = ranges(infos.ok_or_else(strange)?).ok_or_else(strange)?;
-    Ok((vlans, spec.get(TUNNEL_INFO).is_some()))
+    Ok(Some((vlans, spec.get(TUNNEL_INFO).is_some())))
+}
+
+/// Whether the driver of a port sent this `IFLA_AF_SPEC` (`ndo_dflt_bridge_getlink` in `net/core/rtnetlink.c`).
+pub(in crate::kernel) fn is_of_driver(spec: &Nested) -> bool {
+    let flags = spec.get(FLAGS).and_then(|flags| flags.try_into().ok());
+    flags.is_some_and(|flags| u16::from_ne_bytes(flags) & SELF != 0)
 }
 
 fn ranges(infos: Vec<BridgeVlanInfo>) -> Option<Vec<PortVlans>> {

@@ -155,5 +155,11 @@ pub const NIC: AttributeTable = AttributeTable {
             Named,
             "kernel/ethtool/module",
         ),
+        row(
+            39,
+            "bridge link set hwmode",
+            Restored,
+            "kernel/ethtool/hwmode",
+        ),
     ],
 };

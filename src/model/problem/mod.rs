@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::PodId;
 use super::text::escape;
+use super::window::LoggedCause;
 
 pub use cause::*;
 pub use object::Object;
@@ -40,6 +41,7 @@ pub enum Code {
     IfindexDiffers,
     IfindexNamed,
     Interrupted,
+    KernelLog,
     KubeletNotPaused,
     KubeletNotResumed,
     Leased,
@@ -128,6 +130,8 @@ pub struct Problem {
     pub object: Object,
     /// What is wrong.
     pub cause: Box<Cause>,
+    /// The cause that the kernel's log names for it.
+    pub because: Option<LoggedCause>,
 }
 
 /// The form of a problem in JSON documents and window records.
@@ -138,6 +142,8 @@ struct Written {
     pod: Option<PodId>,
     object: String,
     message: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    because: Option<LoggedCause>,
 }
 
 impl From<Problem> for Written {
@@ -148,6 +154,7 @@ impl From<Problem> for Written {
             severity: problem.severity,
             pod: problem.pod,
             object: problem.object.to_string(),
+            because: problem.because,
         }
     }
 }
@@ -156,6 +163,7 @@ impl From<Written> for Problem {
     fn from(written: Written) -> Self {
         Self {
             pod: written.pod,
+            because: written.because,
             ..Self::recorded(
                 written.severity,
                 written.code,
@@ -178,6 +186,7 @@ impl Problem {
             pod: None,
             object: object.into(),
             cause: Box::new(cause.into()),
+            because: None,
         }
     }
 

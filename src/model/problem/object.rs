@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::path;
 
+use crate::model::net::link::nic::{NicGroup, NicKey};
+use crate::model::text::join;
 use crate::model::{Address, Bytes, Claim, IfName, PodId, Route};
 
 /// What a problem is about. JSON documents, records and screens have it as text; a caller that decides by it matches on it.
@@ -11,6 +13,15 @@ use crate::model::{Address, Bytes, Claim, IfName, PodId, Route};
 pub enum Object {
     /// A network interface.
     Link(IfName),
+    /// All settings of a network device, those of one group, or one.
+    Nic {
+        /// The device.
+        dev: IfName,
+        /// What one request sets.
+        group: Option<NicGroup>,
+        /// The setting.
+        key: Option<NicKey>,
+    },
     /// A path that leads to a namespace, or to a file.
     Path(Bytes),
     /// Anything else by its name or description, and all that was read from a record. Empty: the command as a whole.
@@ -18,12 +29,37 @@ pub enum Object {
 }
 
 impl Object {
+    /// The settings of a device.
+    pub(crate) fn nic(dev: &IfName, group: Option<NicGroup>, key: Option<&NicKey>) -> Self {
+        Self::Nic {
+            dev: dev.clone(),
+            group,
+            key: key.cloned(),
+        }
+    }
+
     /// The interface, if it is one.
     #[must_use]
     pub fn link(&self) -> Option<&IfName> {
         match self {
             Self::Link(name) => Some(name),
+            Self::Nic { .. } | Self::Path(_) | Self::Text(_) => None,
+        }
+    }
+
+    /// The device that has this setting, or that it is.
+    pub(crate) fn device(&self) -> Option<&IfName> {
+        match self {
+            Self::Link(dev) | Self::Nic { dev, .. } => Some(dev),
             Self::Path(_) | Self::Text(_) => None,
+        }
+    }
+
+    /// The group of settings, if it is one or of one.
+    pub(crate) fn group(&self) -> Option<NicGroup> {
+        match self {
+            Self::Nic { group, .. } => *group,
+            Self::Link(_) | Self::Path(_) | Self::Text(_) => None,
         }
     }
 
@@ -37,6 +73,13 @@ impl Object {
     pub(crate) fn text(&self) -> Cow<'_, str> {
         match self {
             Self::Link(name) => Cow::Owned(name.to_string()),
+            Self::Nic { dev, group, key } => {
+                let group = group.map(NicGroup::as_str);
+                let key = key.as_ref().map(NicKey::as_str);
+                let device = format!("nic {dev}");
+                let words = [device.as_str()].into_iter().chain(group).chain(key);
+                Cow::Owned(join(words, " "))
+            }
             Self::Path(path) => Cow::Owned(path.to_string()),
             Self::Text(text) => Cow::Borrowed(text),
         }

@@ -6,12 +6,11 @@
 use super::queues;
 use crate::model::net::link::OtherDriver;
 use crate::model::net::link::nic::{NicGroup, NicKey, NicSettings, NicState, NicValue};
-use crate::model::problem::PlanCause;
+use crate::model::problem::{Object, PlanCause};
 use crate::model::window::SettingResult;
 use crate::model::{IfName, Indexed, Link, NetState, Problem};
 use crate::plan::drivers::modules::module_name;
 use crate::plan::drivers::parameters::option;
-use crate::plan::step::setting;
 use crate::plan::{NicMode, NicRules, NicStep, Observed, Plan};
 
 /// The steps for the settings of a device, before it goes up, and after it has carrier those that the driver refuses or forgets
@@ -125,7 +124,7 @@ fn comparable<'a>(
     let then = wanted.nic.as_deref()?;
     let Some(state) = now.nic.as_deref() else {
         if is_new && rules.mode != NicMode::Ignore {
-            let device = format!("nic {}", now.name);
+            let device = Object::nic(&now.name, None, None);
             plan.problems.push(PlanCause::SettingsGone.error(device));
         }
         return None;
@@ -264,9 +263,12 @@ impl Differences {
             };
             if let Some(cause) = owner {
                 if state.settings.get(group) != Some(values) {
-                    let object = format!("nic {dev} {}", group.as_str());
+                    let object = Object::nic(dev, Some(*group), None);
                     found.problems.push(cause.info(object));
                 }
+                continue;
+            }
+            if *group == NicGroup::Bridge && awaits_functions(then, state) {
                 continue;
             }
             for (key, value) in values {
@@ -298,7 +300,7 @@ impl Differences {
             let is_met = |nic: &NicState| !(group == NicGroup::Features && nic.unmet.contains(key));
             if is_met(then) && !is_met(state) {
                 let then = value.clone();
-                let object = setting(dev, group, key);
+                let object = Object::nic(dev, Some(group), Some(key));
                 self.problems
                     .push(PlanCause::SettingUnmet { then }.error(object));
             }
@@ -321,6 +323,13 @@ impl Differences {
             _ => self.steps.push(step),
         }
     }
+}
+
+/// Whether a later round compares the mode of the device's bridge: i40e and ixgbe have one only while there are virtual functions,
+/// and i40e changes it when it makes these.
+fn awaits_functions(then: &NicState, now: &NicState) -> bool {
+    let functions = |nic: &NicState| nic.sriov.as_ref().map_or(0, |sriov| sriov.vfs);
+    functions(now) < functions(then)
 }
 
 fn value_of<'a>(settings: &'a NicSettings, group: NicGroup, key: &NicKey) -> Option<&'a NicValue> {

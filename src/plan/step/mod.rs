@@ -14,7 +14,6 @@ pub use sriov::{SriovChange, SriovStep};
 
 pub use netlink::{Change, NetlinkStep, OrderedObject, Rewrite};
 pub use nic::NicStep;
-pub(crate) use nic::setting;
 
 /// One change.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::model::net::link::OtherDriver;
 use crate::model::net::link::nic::{NicGroup, NicKey, NicValue, present};
+use crate::model::problem::Object;
 use crate::model::{IfName, NetState};
 
 /// Sets one setting of a NIC. Consecutive ones of a device and group are one request.
@@ -55,14 +56,9 @@ impl NicStep {
     }
 
     /// The setting, without its value.
-    pub(crate) fn setting(&self) -> String {
-        setting(&self.dev, self.group, &self.key)
+    pub(crate) fn setting(&self) -> Object {
+        Object::nic(&self.dev, Some(self.group), Some(&self.key))
     }
-}
-
-/// A setting of a device, as in steps and problems.
-pub(crate) fn setting(dev: &IfName, group: NicGroup, key: &NicKey) -> String {
-    format!("nic {dev} {} {key}", group.as_str())
 }
 
 impl fmt::Display for NicStep {

@@ -27,6 +27,7 @@ macro_rules! sentences {
 mod drivers;
 mod files;
 mod guard;
+mod kernel;
 mod maintenance;
 mod network;
 pub(super) mod observed;
@@ -58,6 +59,7 @@ sentences! {
         Driver(cause) => "{cause}",
         Gateway(cause) => "{cause}",
         Window(cause) => "{cause}",
+        Log(cause) => "{cause}",
         Guard(cause) => "{cause}",
         Detached(cause) => "{cause}",
         Record(cause) => "{cause}",
@@ -124,7 +126,7 @@ mod tests {
     use crate::model::problem::{
         CheckCause, CommandCause, ConditionCause, ConflictCause, DetachedCause, DriverCause,
         FleetCause, ForeignCause, GatewayCause, GuardCause, HookCause, InventoryCause,
-        KubeletCause, MatchingCause, PartialCause, PlanCause, RebuildCause, RecordCause,
+        KubeletCause, LogCause, MatchingCause, PartialCause, PlanCause, RebuildCause, RecordCause,
         RehearsalCause, RestoreCause, RollbackCause, SnapshotCause, SocketCause, StoreCause,
         SystemdCause, UsageCause, WindowCause,
     };
@@ -138,7 +140,7 @@ mod tests {
         let areas = messages! {
             InventoryCause StoreCause MatchingCause ForeignCause PlanCause ConflictCause PartialCause RestoreCause
             SnapshotCause CheckCause RehearsalCause SocketCause GatewayCause WindowCause GuardCause DetachedCause RecordCause CommandCause SystemdCause KubeletCause
-            RebuildCause RollbackCause UsageCause ConditionCause HookCause FleetCause DriverCause
+            LogCause RebuildCause RollbackCause UsageCause ConditionCause HookCause FleetCause DriverCause
         };
         // The last one is what another netfix wrote.
         assert_eq!(areas.len() + 1, Cause::ALL.len(), "a part is not listed");

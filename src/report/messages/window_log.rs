@@ -6,6 +6,7 @@ use crate::model::text::{count, duration, escape, join};
 use crate::model::window::{PhaseName, command_line};
 use crate::progress::Wait;
 use crate::report::messages::maintenance::repaired;
+use crate::report::messages::or_nothing;
 use crate::report::text::{expected_outage, pod_noun, rehearsed};
 use crate::report::verb::verify::gateways;
 use crate::report::window::words::{others, reason};
@@ -55,6 +56,8 @@ sentences! {
             why = reason(rollback), argv = command_line(&rollback.run.argv), limit = duration(*limit)
         ),
         RolledBack { elapsed } => "the rollback succeeded (exit 0, {elapsed})" (elapsed = duration(*elapsed)),
+        KernelLogged(line) if line.cause.is_none() => "kernel: {text}" (text = escape(&line.text)),
+        KernelLogged(line) => "kernel: {text} ({cause})" (text = escape(&line.text), cause = or_nothing("", line.cause.as_ref())),
         Restoring => "waiting for the NIC, then restoring pods",
         ConnectionsRestored { restored, left } => "{restored} restored{left}" (
             restored = count(*restored, "masqueraded connection"), left = not_restored(*left)),

@@ -2,6 +2,7 @@
 
 mod figures;
 pub(super) mod hold;
+mod kernel;
 pub(super) mod nics;
 pub(super) mod outcome;
 pub(super) mod page;

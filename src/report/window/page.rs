@@ -5,12 +5,15 @@ use maud::{Markup, html};
 use super::terminal::{clock_set, ended, limits, pause};
 use super::view::ReportView;
 use super::words::{self, clock, printed};
-use super::{figures, nics, settings, tables};
+use super::{figures, kernel, nics, settings, tables};
 use crate::model::window::{PhaseName, Rollback};
 use crate::report::page::{document, sign};
 use crate::report::text::{count, escape, expected_outage, join, milliseconds, or_dash, rehearsal};
 
 const NICS: &str = "Driver and firmware before the window, and when netfix last read them";
+
+const KERNEL: &str =
+    "Lines about the recorded devices, from COMMAND to the end; marked: a known cause";
 
 const SETTINGS: &str = "Settings that a NIC did not have any more after COMMAND";
 
@@ -44,6 +47,7 @@ pub fn page(view: &ReportView, log: Option<&[String]>) -> String {
         }
         (pods(view))
         (problems(view))
+        (kernel_lines(view))
         (facts(view))
         (last_lines(log))
         footer { "netfix " (env!("CARGO_PKG_VERSION")) ", from the record of window "
@@ -95,6 +99,18 @@ fn problems(view: &ReportView) -> Markup {
             h2 id="problems" { "Problems" }
             @if view.window.problems.is_empty() { p { "None." } } @else {
                 (tables::problems(view).sheet(Some("problems"), "docs/reference/problems.md explains the codes"))
+            }
+        }
+    }
+}
+
+fn kernel_lines(view: &ReportView) -> Markup {
+    html! {
+        @if view.window.kernel.is_some() {
+            section aria-labelledby="kernel" {
+                h2 id="kernel" { "The kernel's log" }
+                (kernel::table(view, true).sheet(Some("kernel"), KERNEL))
+                @if let Some(left_out) = kernel::left_out(view, true) { p.small { (left_out) } }
             }
         }
     }

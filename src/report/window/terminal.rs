@@ -3,7 +3,7 @@
 use super::outcome::Ending;
 use super::view::{ReportView, WindowLine, WindowView};
 use super::words::{self, clock};
-use super::{nics, settings, tables};
+use super::{kernel, nics, settings, tables};
 use crate::model::Window;
 use crate::model::next::KubeletNow;
 use crate::model::window::{EVICTION_AFTER, KubeletPause, NOT_READY_AFTER, PhaseName};
@@ -23,12 +23,15 @@ pub(in crate::report) fn report(view: &ReportView, style: Style) -> String {
         tables::phases(view).text(style),
         nics::table(window).text(style),
         settings::table(view).text(style),
+        kernel::table(view, style.is_verbose())
+            .bounded()
+            .text(style),
         tables::pods(view, style.lists_all()).bounded().text(style),
     ];
     let infos = window.pods.iter().map(|pod| &pod.info);
     let problems = problems::text(window.problems.iter(), infos, word, style);
     let problems = text::wrapped(&problems, style.lines);
-    text::facts(facts(view), None) + &tables.concat() + &problems
+    text::facts(facts(view, style.is_verbose()), None) + &tables.concat() + &problems
 }
 
 /// How the window went.
@@ -38,7 +41,7 @@ pub(in crate::report) fn verdict(view: &ReportView) -> LastLine {
     words.headed(verdict.title(), verdict.tone())
 }
 
-fn facts(view: &ReportView) -> Facts {
+fn facts(view: &ReportView, is_all: bool) -> Facts {
     let window = &view.window;
     let (id, by) = (escape(&window.id), escape(&window.command));
     let node = window.node.hostname.as_deref().map(escape);
@@ -75,6 +78,8 @@ fn facts(view: &ReportView) -> Facts {
     facts.extend(["outage", ""].into_iter().zip(outages(view)));
     let heads = std::iter::once("settings").chain(std::iter::repeat(""));
     facts.extend(heads.zip(settings::lines(view)));
+    let kernel = kernel::left_out(view, is_all);
+    facts.extend(kernel.map(|left_out| ("kernel log", left_out)));
     let page = view.computed.html.as_ref();
     facts.extend(window.log.as_ref().map(|log| ("log", escape(log))));
     facts.extend(page.map(|page| ("page", escape(page))));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::kernel::{Errno, Error, ethtool};
 use crate::model::net::link::nic::{NicGroup, NicValue};
-use crate::model::problem::RestoreCause;
+use crate::model::problem::{Object, RestoreCause};
 use crate::model::window::{LostSetting, SettingResult};
 use crate::model::{IfName, NetState, PodId, Problem};
 use crate::plan::{NicStep, Plan, Step};
@@ -73,7 +73,7 @@ pub(super) fn remaining(plan: &Plan, failures: &[FailedStep]) -> Vec<Problem> {
     let mut waiting: Vec<&IfName> = of(&plan.later).map(|step| &step.dev).collect();
     waiting.dedup();
     let waiting = waiting.into_iter().map(|dev| {
-        let device = format!("nic {dev}");
+        let device = Object::nic(dev, None, None);
         RestoreCause::WaitsForCarrier.warning(device)
     });
     let refused = of(&plan.steps).map(|step| {

@@ -9,7 +9,7 @@ use crate::managers::settings::{Groups, of_link_files, of_tuned};
 use crate::matching::host_baseline::HostBaseline;
 use crate::model::manager::SettingOwner;
 use crate::model::net::link::nic::NicGroup;
-use crate::model::problem::RestoreCause;
+use crate::model::problem::{Object, RestoreCause};
 use crate::model::{IfName, Problem};
 use crate::plan::{Plan, Step};
 use crate::restore::host::wait_nic::WaitLimit;
@@ -85,7 +85,7 @@ pub(super) fn findings(
         ];
         for (owner, groups) in owners.into_iter().flatten() {
             if groups.contains(&group) {
-                let object = format!("nic {dev} {}", group.as_str());
+                let object = Object::nic(dev, Some(group), None);
                 findings.push(RestoreCause::SettingOwned { owner }.warning(object));
             }
         }

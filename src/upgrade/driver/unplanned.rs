@@ -7,6 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::context::Context;
+use crate::kernel::kmsg::KernelLogReader;
 use crate::kubelet::unit::UnitToPause;
 use crate::model::window::{PhaseName, WindowPod};
 use crate::model::{IfName, Problem};
@@ -37,6 +38,8 @@ pub(crate) struct UnplannedLoss {
     pub pods: Vec<WindowPod>,
     /// The ifindexes of the host's links under pods that were not lost.
     pub stayed: BTreeSet<u32>,
+    /// The kernel's last record before the loss, where the guard saw it.
+    pub logged: Option<u64>,
 }
 
 /// What the runtimes answer while the pods are restored.
@@ -65,7 +68,10 @@ impl Driver<'_> {
     fn run_unplanned(mut self, mut network: PodNetwork, loss: UnplannedLoss) -> Upgraded {
         let worked = catch_unwind(AssertUnwindSafe(|| {
             // Write down what is about to be done: another guard completes it, should this one be killed.
+            let (names, logged) = (network.baseline.kernel_names(), loss.logged);
             self.record_loss(loss);
+            let reader = || logged.map_or_else(KernelLogReader::at_end, KernelLogReader::behind);
+            self.ledger.session.watch_kernel(names, reader);
             let asked = self.ask_runtimes();
             // Pause kubelet where it would rebuild the pods.
             self.pause_for_loss();

@@ -23,6 +23,7 @@ impl WindowSession {
     /// Closes the window and keeps its record; returns that, and what failed. A window that is over keeps the end that it had:
     /// its process died while it closed it, the disk refused its record, or a reboot has ended it.
     pub(crate) fn close(mut self, end: Exit, closed_by: Option<&str>) -> (Window, Vec<Problem>) {
+        self.end_kernel_watch();
         if self.window.ended.is_none() {
             sign(&mut self.window);
             self.window.ended = Some(self.now());

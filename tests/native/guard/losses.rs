@@ -116,3 +116,33 @@ fn with_cache(node: &Node, words: &str) -> Run {
     let wrapper = ["unshare", "--mount", "sh", "-c", &script, "sh"];
     Run::of(&mut node.netfix_command(&wrapper, words))
 }
+
+#[test]
+fn the_record_has_what_the_kernel_logged_from_the_loss_on() {
+    let node = Node::new();
+    let pods = node.simple_pods(1);
+    node.snapshot();
+    let path = node.temp().join("kernel-log");
+    let log = |text: &str| {
+        let file = std::fs::File::options()
+            .append(true)
+            .create(true)
+            .open(&path);
+        std::io::Write::write_all(&mut file.expect("a log"), text.as_bytes()).expect("a line");
+    };
+    log("3,5,1,-;ice 0000:3b:00.0 eth0: before the guard\n");
+    let mut command = node.netfix_command(&[], &quick(""));
+    command.env("NETFIX_KMSG", &path);
+    let guard = Guard::run(&node, command);
+    node.lose();
+    guard.says("waiting for eth0");
+    // The driver is loaded before the restore begins.
+    log("3,6,2,-;ice 0000:3b:00.0 eth0: Reached MAC filter limit, forcing promisc mode on VSI 6\n");
+    node.reload();
+    let window = guard.closes(1).remove(0);
+    let lines = window["kernel"]["lines"].as_array().expect("lines");
+    assert_eq!(lines.len(), 1, "{window:#}");
+    assert_eq!(lines[0]["cause"], "mac-filter-limit");
+    assert_eq!(window["exit"], 0, "{window:#}");
+    assert!(pods[0].has_eth0());
+}

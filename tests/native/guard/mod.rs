@@ -38,7 +38,10 @@ struct Guard<'n> {
 impl<'n> Guard<'n> {
     /// One that has looked for the first time.
     fn start(node: &'n Node, words: &str) -> Self {
-        let mut command = node.netfix_command(&[], &quick(words));
+        Self::run(node, node.netfix_command(&[], &quick(words)))
+    }
+
+    fn run(node: &'n Node, mut command: std::process::Command) -> Self {
         let file = node.temp().join(format!("guard-{}", unique()));
         let guard = Self {
             node,

@@ -17,6 +17,7 @@ mod dry_run;
 mod engine;
 mod fates;
 mod gateways;
+mod kernel_log;
 mod killed;
 mod kubelets;
 mod late;

@@ -26,6 +26,8 @@ pub const MEMORY: &str = "/run/netfix";
 const MASKS: [&str; 2] = ["/run/systemd/system", "/run/systemd/system.control"];
 /// The unit name by default.
 pub const KUBELET: &str = "kubelet.service";
+/// The file that netfix reads in place of the kernel's log, where a test has one.
+pub const KERNEL_LOG: &str = "kernel-log";
 /// What unloading a driver does.
 pub const LOSING: &str = "ip link del eth0";
 /// The default time limits of an upgrade in these tests.
@@ -165,6 +167,7 @@ impl<'n> Scene<'n> {
         command
             .env("NETFIX_STATE_DIR", self.node.state_dir())
             .env("NETFIX_RUNTIME", "none");
+        command.env("NETFIX_KMSG", self.path(KERNEL_LOG));
         command.env("NO_COLOR", "1").stdin(Stdio::null());
         command
     }

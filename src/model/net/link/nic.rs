@@ -43,6 +43,8 @@ pub enum NicGroup {
     Devlink,
     /// Flags that only this driver has (`ethtool --set-priv-flags`).
     Private,
+    /// Mode of the device's own bridge (`bridge link set hwmode`); i40e resets the device for another one.
+    Bridge,
     /// Numbers of queues (`ethtool -L`): they decide about rings, interrupts and the spread of packets over queues.
     Channels,
     /// Lengths of the queues in descriptors (`ethtool -G`).
@@ -105,6 +107,7 @@ impl NicGroup {
         match self {
             Self::Devlink => "devlink",
             Self::Private => "private",
+            Self::Bridge => "bridge",
             Self::Channels => "channels",
             Self::Rings => "rings",
             Self::Coalesce => "coalesce",

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Cause, causes};
 use crate::model::fate::{ContainerChange, LastSeen};
 use crate::model::next::WindowNow;
-use crate::model::window::PhaseName;
+use crate::model::window::{KernelCause, PhaseName};
 use crate::model::{Bytes, IfName, PodInfo};
 
 causes! {
@@ -42,6 +42,13 @@ causes! {
         SilentBefore => GatewayUnreachable,
         NotProbedBefore => GatewayUnknown,
         TargetSilentBefore => TargetUnreachable,
+    }
+}
+
+causes! {
+    /// Causes that the kernel's log names.
+    LogCause {
+        Named { cause: KernelCause } => KernelLog,
     }
 }
 

@@ -15,7 +15,7 @@ pub use files::{
 };
 pub use maintenance::{
     AlreadyLost, CommandCause, ConditionCause, DetachedCause, GuardCause, HookCause, JobEnd,
-    KubeletCause, RebuildCause, RecordCause, RollbackCause, SystemdCause, WindowCause,
+    KubeletCause, LogCause, RebuildCause, RecordCause, RollbackCause, SystemdCause, WindowCause,
 };
 pub use network::{
     ClaimHolder, ConflictCause, GatewayCause, KeptIndex, LostObjects, Others, PlanCause,
@@ -113,6 +113,7 @@ areas! {
     Driver(DriverCause),
     Gateway(GatewayCause),
     Window(WindowCause),
+    Log(LogCause),
     Guard(GuardCause),
     Detached(DetachedCause),
     Record(RecordCause),

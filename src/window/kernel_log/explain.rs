@@ -1,0 +1,79 @@
+//! Which problems come from a cause that the kernel's log names. Pure.
+
+use crate::model::net::link::nic::NicGroup;
+use crate::model::problem::{LogCause, Object};
+use crate::model::window::{KernelCause, LoggedCause};
+use crate::model::{Code, Problem, Severity};
+
+/// Gives each problem the cause that the kernel's log names for it; returns a problem for each cause, as bad as the worst that it
+/// explains.
+pub(crate) fn explain<'a>(
+    problems: impl Iterator<Item = &'a mut Problem>,
+    causes: impl Iterator<Item = LoggedCause>,
+) -> Vec<Problem> {
+    let known = causes.map(|one| (severity(one.cause), one));
+    let mut known: Vec<(Severity, LoggedCause)> = known.collect();
+    for problem in problems {
+        let cause = known.iter_mut().find(|(_, logged)| is_of(logged, problem));
+        if let Some((worst, logged)) = cause {
+            *worst = problem.severity.max(*worst);
+            problem.because = Some(logged.clone());
+        }
+    }
+    let problems = known.into_iter().map(|(severity, logged)| {
+        let object = logged
+            .device
+            .as_ref()
+            .map_or(Object::from(""), Object::from);
+        let cause = LogCause::Named {
+            cause: logged.cause,
+        };
+        Problem {
+            because: Some(logged),
+            ..Problem::new(severity, object, cause)
+        }
+    });
+    problems.collect()
+}
+
+/// How bad a cause is that explains no problem.
+fn severity(cause: KernelCause) -> Severity {
+    match cause {
+        KernelCause::SafeMode | KernelCause::RecoveryMode => Severity::Error,
+        KernelCause::PromiscuousForced | KernelCause::RdmaActive | KernelCause::UnknownSymbol => {
+            Severity::Info
+        }
+        KernelCause::MacFilterLimit
+        | KernelCause::AddressesDropped
+        | KernelCause::FilterFailure
+        | KernelCause::UnsupportedModule
+        | KernelCause::FunctionsAssigned
+        | KernelCause::ReferenceLeaked
+        | KernelCause::FunctionLoops => Severity::Warning,
+    }
+}
+
+/// Whether a problem of the cause's device comes from it.
+fn is_of(logged: &LoggedCause, problem: &Problem) -> bool {
+    let device = problem.object.device();
+    let is_of_setting = matches!(problem.code(), Code::SettingRefused | Code::SettingUnknown);
+    let is_absent = matches!(problem.code(), Code::ParentMissing | Code::NoCarrier);
+    let is_explained = match logged.cause {
+        KernelCause::SafeMode => is_of_setting,
+        KernelCause::RecoveryMode => is_of_setting || is_absent,
+        KernelCause::RdmaActive => {
+            is_of_setting && problem.object.group() == Some(NicGroup::Channels)
+        }
+        KernelCause::UnsupportedModule => is_absent,
+        // Its physical function, by which a function without a device is named, is there.
+        KernelCause::FunctionLoops => problem.code() == Code::ParentMissing,
+        KernelCause::PromiscuousForced
+        | KernelCause::MacFilterLimit
+        | KernelCause::AddressesDropped
+        | KernelCause::FilterFailure
+        | KernelCause::UnknownSymbol
+        | KernelCause::FunctionsAssigned
+        | KernelCause::ReferenceLeaked => false,
+    };
+    is_explained && device.is_some() && device == logged.device.as_ref()
+}
