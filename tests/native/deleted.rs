@@ -93,7 +93,7 @@ fn a_deleted_pod_that_was_named_is_an_error() {
 
 #[test]
 fn where_every_pod_was_deleted_nothing_is_missing() {
-    let node = Node::new();
+    let node = Node::without_addresses();
     let pods = node.simple_pods(2);
     node.netfix_alone("snapshot").exits(0);
     node.lose_and_reload();
