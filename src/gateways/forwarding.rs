@@ -7,7 +7,7 @@ use crate::kernel::conf::sysfs::{PortState, Sysfs};
 use crate::model::problem::GatewayCause;
 use crate::model::{IfName, LinkGraph, LinkKind, NetState, Problem, Tie};
 
-/// How long the protocol of 802.3ad takes, also if the switch does not answer: then the kernel sends without it.
+/// How long the protocol of 802.3ad takes, also if no switch answers: then the kernel sends without one.
 const AGGREGATION: Duration = Duration::from_secs(10);
 
 /// How long it may take until the ports of the host's bridges and bonds forward; names each that does not yet.
@@ -29,11 +29,8 @@ pub(super) fn awaited(host: &NetState, problems: &mut Vec<Problem>) -> Duration 
         let wait = if master.is_bridge() {
             of_bridge(&sysfs, &master.name, &ports, problems)
         } else {
-            let sends: Vec<bool> = ports
-                .iter()
-                .filter_map(|port| sysfs.distributes(port))
-                .collect();
-            of_bond(&master.name, &sends, problems)
+            let open = ports.iter().filter_map(|port| sysfs.negotiates(port));
+            of_bond(&master.name, &open.collect::<Vec<_>>(), problems)
         };
         longest = longest.max(wait);
     }
@@ -68,9 +65,10 @@ fn of_bridge(
     longest
 }
 
-/// `sends` has whether each port that speaks with a switch sends: one that does is enough. The bond has its carrier before that.
-fn of_bond(bond: &IfName, sends: &[bool], problems: &mut Vec<Problem>) -> Duration {
-    if sends.is_empty() || sends.contains(&true) {
+/// `open` has whether each port that speaks with a switch still negotiates: one that does not is enough. The bond has its carrier before
+/// that.
+fn of_bond(bond: &IfName, open: &[bool], problems: &mut Vec<Problem>) -> Duration {
+    if open.is_empty() || open.contains(&false) {
         return Duration::ZERO;
     }
     let wait = AGGREGATION;
@@ -83,14 +81,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bond_is_awaited_until_one_port_sends() {
-        let of = |sends: &[bool]| {
+    fn a_bond_is_awaited_until_one_port_has_negotiated() {
+        let of = |open: &[bool]| {
             let mut problems = Vec::new();
-            let wait = of_bond(&"bond4".parse().unwrap(), sends, &mut problems);
+            let wait = of_bond(&"bond4".parse().unwrap(), open, &mut problems);
             (wait, problems.len())
         };
         assert_eq!(of(&[]), (Duration::ZERO, 0));
-        assert_eq!(of(&[false, true]), (Duration::ZERO, 0));
-        assert_eq!(of(&[false, false]), (AGGREGATION, 1));
+        assert_eq!(of(&[true, false]), (Duration::ZERO, 0));
+        assert_eq!(of(&[true, true]), (AGGREGATION, 1));
     }
 }

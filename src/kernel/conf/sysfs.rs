@@ -48,14 +48,11 @@ impl Sysfs {
         is_on.then(|| Duration::from_millis(10 * hundredths))
     }
 
-    /// Whether the port of a bond sends, by the protocol with its switch (802.3ad); `None` where it speaks none.
-    pub(crate) fn distributes(&self, port: &IfName) -> Option<bool> {
-        /// `LACP_STATE_DISTRIBUTING` (`net/bond_3ad.h`).
-        const DISTRIBUTING: u8 = 0x20;
+    /// Whether the port of a bond still agrees with its switch (802.3ad) whether it may send; `None` where it speaks with none.
+    pub(crate) fn negotiates(&self, port: &IfName) -> Option<bool> {
         let files = self.files(port).ok()?;
         let state = "bonding_slave/ad_actor_oper_port_state";
-        let state = files.read::<16, u8>(state, |text| text.parse().ok())?;
-        Some(state & DISTRIBUTING != 0)
+        files.read::<16, _>(state, |text| text.parse().ok().map(negotiates))
     }
 
     /// Whether the port of a bridge will forward.
@@ -120,6 +117,17 @@ impl Sysfs {
     }
 }
 
+/// By the state of a port. Where no switch has answered in time, the kernel sends without one (`ad_agg_selection_logic` in
+/// `drivers/net/bonding/bond_3ad.c`).
+fn negotiates(state: u8) -> bool {
+    /// `LACP_STATE_*` (`net/bond_3ad.h`).
+    const DISTRIBUTING: u8 = 0x20;
+    const DEFAULTED: u8 = 0x40;
+    const EXPIRED: u8 = 0x80;
+    let has_no_switch = state & (DEFAULTED | EXPIRED) == DEFAULTED;
+    state & DISTRIBUTING == 0 && !has_no_switch
+}
+
 /// Reads a setting that is not the default. A link without the feature has no such file, or one that cannot be read.
 fn read_into(settings: &mut SysfsSettings, files: &Files, name: &str, prefix: &str) {
     let value = files.read::<LONGEST, _>(name, |text| SysfsValue::try_from(text.to_owned()).ok());
@@ -165,4 +173,17 @@ pub fn write(dev: &IfName, key: &SysfsKey, value: &SysfsValue) -> io::Result<()>
     let mut file = sysfs.files(dev)?.open_to_write(&key.to_string())?;
     point("sysfs write")?;
     file.write_all(value.as_str().as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_negotiates_until_it_sends_or_no_switch_answers() {
+        // As Linux 6.1 reports it: before an answer, before the switch agrees, then with it, and without a switch.
+        for (state, expected) in [(0xc5, true), (0x0d, true), (0x3d, false), (0x45, false)] {
+            assert_eq!(negotiates(state), expected, "{state:#x}");
+        }
+    }
 }

@@ -37,11 +37,11 @@ fn received(
 ) -> io::Result<()> {
     // A device that has a receiver needs no other.
     let receiver = Receiver::on(socket, device);
-    let made = make();
+    let result = make();
     if let Ok(receiver) = receiver {
         receiver.delete();
     }
-    made
+    result
 }
 
 /// A macvlan that is down, where only this process can reach it.

@@ -76,7 +76,7 @@ impl Table {
             let (word, rest) = line.split_once(' ').unwrap_or_else(|| panic!("{line}"));
             let rest = rest.trim();
             match word {
-                "why" => table.case.why = rest.to_owned(),
+                "why" => rest.clone_into(&mut table.case.why),
                 "driver" => {
                     name_driver(&mut table.case.wanted, rest);
                     name_driver(&mut table.case.observed, rest);
