@@ -51,12 +51,12 @@ fn not_reloaded(window: &Window, wanted: &[IfName]) -> Option<Problem> {
         return None;
     }
     let nics = meant.iter().map(|nic| nic.name.clone()).collect();
-    let names: BTreeSet<_> = meant
+    let drivers: BTreeSet<_> = meant
         .iter()
         .filter_map(|nic| nic.driver.as_deref())
         .collect();
-    let names = names.into_iter().collect::<Vec<_>>().join(", ");
-    Some(DriverCause::NotReloaded { nics }.warning(names))
+    let drivers = drivers.into_iter().collect::<Vec<_>>().join(", ");
+    Some(DriverCause::NotReloaded { nics }.warning(drivers))
 }
 
 #[cfg(test)]

@@ -149,10 +149,10 @@ impl Bearing {
             (_, Cause::Window(WindowCause::NoSuchDevice | WindowCause::NoPodOnDevice)) => {
                 Self::Final
             }
-            (_, Cause::Driver(_)) => Self::Note,
             (
                 _,
-                Cause::Socket(
+                Cause::Driver(_)
+                | Cause::Socket(
                     SocketCause::FunctionEnds { .. }
                     | SocketCause::VerbsEnd { .. }
                     | SocketCause::ClockEnds { .. },
