@@ -53,6 +53,7 @@ fn problems() -> Vec<Problem> {
                 limit: None,
                 driver: None,
                 error: None,
+                may_be_held: false,
             };
             all.push(cause.error(Object::nic(&dev, Some(group), Some(&key))));
         }

@@ -58,9 +58,11 @@ fn is_of(logged: &LoggedCause, problem: &Problem) -> bool {
     let device = problem.object.device();
     let is_of_setting = matches!(problem.code(), Code::SettingRefused | Code::SettingUnknown);
     let is_absent = matches!(problem.code(), Code::ParentMissing | Code::NoCarrier);
+    // The settings show it too (`plan/link/nic.rs`).
+    let is_same = problem.code() == Code::DriverReload;
     let is_explained = match logged.cause {
-        KernelCause::SafeMode => is_of_setting,
-        KernelCause::RecoveryMode => is_of_setting || is_absent,
+        KernelCause::SafeMode => is_of_setting || is_same,
+        KernelCause::RecoveryMode => is_of_setting || is_same || is_absent,
         KernelCause::RdmaActive => {
             is_of_setting && problem.object.group() == Some(NicGroup::Channels)
         }
