@@ -181,9 +181,13 @@ mod tests {
 
     #[test]
     fn a_port_negotiates_until_it_sends_or_no_switch_answers() {
-        // As Linux 6.1 reports it: before an answer, before the switch agrees, then with it, and without a switch.
-        for (state, expected) in [(0xc5, true), (0x0d, true), (0x3d, false), (0x45, false)] {
-            assert_eq!(negotiates(state), expected, "{state:#x}");
+        // As Linux 6.1 reports it: with a switch, until it sends; and without one.
+        let (with, without) = ([0xc5, 0x05, 0x3d], [0xc5, 0xcd, 0x4d]);
+        for [first, second, last] in [with, without] {
+            let all = [(first, true), (second, true), (last, false)];
+            for (state, expected) in all {
+                assert_eq!(negotiates(state), expected, "{state:#x}");
+            }
         }
     }
 }
