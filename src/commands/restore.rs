@@ -45,10 +45,12 @@ pub(super) fn run(args: &RestoreArgs, context: &mut Context) -> Result<Document,
 
 /// Adds the causes that the kernel has logged since this reader was opened.
 fn explain_by_log(restored: &mut Restored, mut log: KernelLogReader, store: &Store) {
-    let node = load_node(store, &mut Vec::new()).ok().flatten();
-    let links = node.iter().flat_map(|node| &node.state.links);
-    let lost = restored.devices_lost.clone().unwrap_or_default();
-    let log = kernel_log::read(&mut log, &KernelNames::of(links, &lost));
-    let causes = explain(restored.problems.iter_mut(), log.causes(0));
+    let names = || {
+        let node = load_node(store, &mut Vec::new()).ok().flatten();
+        let links = node.iter().flat_map(|node| &node.state.links);
+        KernelNames::of(links, &restored.devices_lost.clone().unwrap_or_default())
+    };
+    let log = kernel_log::read(&mut log, names);
+    let causes = explain(restored.problems.iter_mut(), log.causes(0), |_, _| false);
     restored.problems.extend(causes);
 }

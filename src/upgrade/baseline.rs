@@ -10,7 +10,7 @@ use crate::model::next::{CommandName, RunningCommand};
 use crate::model::problem::WindowCause;
 use crate::model::text::join;
 use crate::model::window::KernelNames;
-use crate::model::{AnswerRecord, IfName, NodeState, PodId, Problem, Window, stack};
+use crate::model::{AnswerRecord, IfName, Link, NodeState, PodId, Problem, Window, stack};
 use crate::plan::snapshot_quality;
 use crate::records::stored::{Stored, load_in_part, load_node};
 use crate::refusal::Refusal;
@@ -37,6 +37,20 @@ impl Baseline {
         let extensions = checkpoints.filter_map(|(_, checkpoint)| checkpoint.netfix.as_ref());
         let devices = extensions.flat_map(|extension| stack::devices(&extension.stack));
         devices.cloned().collect()
+    }
+
+    /// Whether links of the pod are on this device of the host, or it has the device.
+    pub(crate) fn is_on(&self, pod: &PodId, device: &IfName) -> bool {
+        let own = self
+            .stored
+            .checkpoints
+            .iter()
+            .find(|(info, _)| info.id == *pod);
+        let own = own.and_then(|(_, checkpoint)| checkpoint.netfix.as_ref());
+        own.is_some_and(|own| {
+            own.state.link(device).is_some_and(Link::is_device)
+                || stack::devices(&own.stack).any(|one| one == device)
+        })
     }
 
     /// The words by which the kernel's log names the recorded devices, of the host and of pods.

@@ -98,7 +98,8 @@ impl Driver<'_> {
     pub(super) fn conclude(&mut self, network: &PodNetwork) {
         let dead = excuse_older(named::dead(network.baseline.node.as_ref()));
         self.ledger.problems.add(Area::Network, dead);
-        self.ledger.conclude(self.request, &network.after);
+        self.ledger
+            .conclude(self.request, &network.baseline, &network.after);
     }
 
     /// Observes the pods at risk that are not selected, and records what they have.

@@ -5,6 +5,7 @@ use std::mem;
 use crate::model::problem::CommandCause;
 use crate::model::window::{PhaseName, WindowPod};
 use crate::model::{Problem, State};
+use crate::upgrade::baseline::Baseline;
 use crate::upgrade::ledger::{Area, Ledger, WindowProblems};
 use crate::upgrade::phases::rollback::{self, NetworkAfter};
 use crate::upgrade::request::UpgradeRequest;
@@ -15,7 +16,12 @@ use crate::window::kernel_log::explain::explain;
 impl Ledger {
     /// Adds how many pods an interruption left restored, whether the rollback has helped, and the causes that the kernel's log names. A
     /// rollback that has not helped leaves its own failure and what is missing, and no other problem with the same cause.
-    pub(crate) fn conclude(&mut self, request: &UpgradeRequest<'_>, after: &NetworkAfter) {
+    pub(crate) fn conclude(
+        &mut self,
+        request: &UpgradeRequest<'_>,
+        baseline: &Baseline,
+        after: &NetworkAfter,
+    ) {
         self.session.end_kernel_watch();
         let window = self.session.window();
         let pods = window.pods.len();
@@ -41,7 +47,8 @@ impl Ledger {
         let since = rollback.map_or(0, |phase| phase.from);
         let log = window.kernel.iter();
         let problems = self.problems.0.iter_mut().map(|(_, problem)| problem);
-        let causes = explain(problems, log.flat_map(|log| log.causes(since)));
+        let causes = log.flat_map(|log| log.causes(since));
+        let causes = explain(problems, causes, |pod, device| baseline.is_on(pod, device));
         self.problems.add(Area::Network, causes);
     }
 }

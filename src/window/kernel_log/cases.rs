@@ -7,12 +7,13 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs::{self, File};
 use std::path::Path;
+use std::time::Duration;
 
 use crate::kernel::kmsg::KernelLogReader;
 use crate::model::net::link::nic::{NicGroup, NicKey};
-use crate::model::problem::{Object, PlanCause, RestoreCause};
+use crate::model::problem::{GatewayCause, Object, PlanCause, RestoreCause};
 use crate::model::window::{KernelLog, KernelNames};
-use crate::model::{IfName, Link, LinkKind, Problem};
+use crate::model::{IfName, Link, LinkKind, PodId, Problem};
 use crate::window::kernel_log::explain::explain;
 use crate::window::kernel_log::read;
 
@@ -62,6 +63,12 @@ fn problems() -> Vec<Problem> {
     }
     let function: IfName = "vf0".parse().unwrap();
     all.push(PlanCause::DeviceMissing { hardware: None }.error(&function));
+    for pod in ["on-eth0", "on-eth1"] {
+        let timeout = Duration::from_secs(5);
+        let mut silent = GatewayCause::NoAnswer { timeout }.error("10.3.0.1 via eth0");
+        silent.pod = Some(PodId::try_from(pod.to_owned()).unwrap());
+        all.push(silent);
+    }
     all
 }
 
@@ -80,7 +87,8 @@ fn told(log: &KernelLog) -> String {
         writeln!(text, "left out: {}", log.left_out).unwrap();
     }
     let mut problems = problems();
-    let causes = explain(problems.iter_mut(), log.causes(0));
+    let is_on = |pod: &PodId, device: &IfName| pod.as_str() == format!("on-{device}");
+    let causes = explain(problems.iter_mut(), log.causes(0), is_on);
     for cause in &causes {
         let explained = problems.iter().filter(|one| one.because == cause.because);
         let count = explained.count();
@@ -96,7 +104,7 @@ fn every_log_tells_what_its_case_has() {
     for entry in fs::read_dir(root).unwrap() {
         let folder = entry.unwrap().path();
         let mut reader = KernelLogReader::of(File::open(folder.join("log.txt")).unwrap());
-        let found = told(&read(&mut reader, &names()));
+        let found = told(&read(&mut reader, names));
         let path = folder.join("told.txt");
         if std::env::var_os("NETFIX_BLESS").is_some() {
             fs::write(&path, &found).unwrap();

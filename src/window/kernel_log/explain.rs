@@ -3,18 +3,21 @@
 use crate::model::net::link::nic::NicGroup;
 use crate::model::problem::{LogCause, Object};
 use crate::model::window::{KernelCause, LoggedCause};
-use crate::model::{Code, Problem, Severity};
+use crate::model::{Code, IfName, PodId, Problem, Severity};
 
 /// Gives each problem the cause that the kernel's log names for it; returns a problem for each cause, as bad as the worst that it
-/// explains.
+/// explains. `is_on` tells which pods have links on a device.
 pub(crate) fn explain<'a>(
     problems: impl Iterator<Item = &'a mut Problem>,
     causes: impl Iterator<Item = LoggedCause>,
+    is_on: impl Fn(&PodId, &IfName) -> bool,
 ) -> Vec<Problem> {
     let known = causes.map(|one| (severity(one.cause), one));
     let mut known: Vec<(Severity, LoggedCause)> = known.collect();
     for problem in problems {
-        let cause = known.iter_mut().find(|(_, logged)| is_of(logged, problem));
+        let cause = known
+            .iter_mut()
+            .find(|(_, logged)| is_of(logged, problem, &is_on));
         if let Some((worst, logged)) = cause {
             *worst = problem.severity.max(*worst);
             problem.because = Some(logged.clone());
@@ -53,8 +56,12 @@ fn severity(cause: KernelCause) -> Severity {
     }
 }
 
-/// Whether a problem of the cause's device comes from it.
-fn is_of(logged: &LoggedCause, problem: &Problem) -> bool {
+/// Whether a problem of the cause's device, or of a pod on it, comes from it.
+fn is_of(
+    logged: &LoggedCause,
+    problem: &Problem,
+    is_on: &impl Fn(&PodId, &IfName) -> bool,
+) -> bool {
     let device = problem.object.device();
     let is_of_setting = matches!(problem.code(), Code::SettingRefused | Code::SettingUnknown);
     let is_absent = matches!(problem.code(), Code::ParentMissing | Code::NoCarrier);
@@ -69,10 +76,14 @@ fn is_of(logged: &LoggedCause, problem: &Problem) -> bool {
         KernelCause::UnsupportedModule => is_absent,
         // Its physical function, by which a function without a device is named, is there.
         KernelCause::FunctionLoops => problem.code() == Code::ParentMissing,
-        KernelCause::PromiscuousForced
-        | KernelCause::MacFilterLimit
+        KernelCause::MacFilterLimit
         | KernelCause::AddressesDropped
-        | KernelCause::FilterFailure
+        | KernelCause::FilterFailure => {
+            let pod = problem.pod.as_ref().zip(logged.device.as_ref());
+            return problem.code() == Code::GatewayUnreachable
+                && pod.is_some_and(|(pod, device)| is_on(pod, device));
+        }
+        KernelCause::PromiscuousForced
         | KernelCause::UnknownSymbol
         | KernelCause::FunctionsAssigned
         | KernelCause::ReferenceLeaked => false,

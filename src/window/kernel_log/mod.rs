@@ -78,11 +78,16 @@ impl KernelWatch {
     }
 }
 
-/// All that the kernel has logged since a reader was opened.
-pub(crate) fn read(reader: &mut KernelLogReader, names: &KernelNames) -> KernelLog {
-    let mut log = KernelLog::default();
-    reader.read(|text| {
-        log.take(0, text, names);
-    });
+/// All that the kernel has logged since a reader was opened. Most often that is nothing, and needs no `names`.
+pub(crate) fn read(reader: &mut KernelLogReader, names: impl FnOnce() -> KernelNames) -> KernelLog {
+    let (mut log, mut texts) = (KernelLog::default(), Vec::new());
+    reader.read(|text| texts.push(text.to_owned()));
+    if texts.is_empty() {
+        return log;
+    }
+    let names = names();
+    for text in texts {
+        log.take(0, &text, &names);
+    }
     log
 }
