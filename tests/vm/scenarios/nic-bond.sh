@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # lab: igb
 # A bond over NICs of two drivers, which are both unloaded: the settings of each port are set before it joins, so that the bond keeps
-# its carrier from its first port on.
+# its carrier from its first port on. The ports come back in their order, which is not that of their ifindexes.
 # shellcheck source=tests/vm/lib.sh
 . "$LAB_REPO/tests/vm/lib.sh"
 # shellcheck source=tests/vm/nic.sh
@@ -13,8 +13,10 @@ SECOND=eth1
 bond() {
     ip link add bond4 type bond mode "$@"
     ip link set "$NIC" down
-    ip link set "$NIC" master bond4
+    ip link set "$SECOND" down
     ip link set "$SECOND" master bond4
+    ip link set "$NIC" master bond4
+    [ "$(slaves)" = "$SECOND $NIC" ] || fail "bond4 has $(slaves)"
     ip link set bond4 up
     ip link set "$NIC" up
     ip link set "$SECOND" up
@@ -23,6 +25,7 @@ bond() {
     ip addr add 10.3.0.2/24 dev bond4.3
     three_pods bond4.3
 }
+slaves() { cat /sys/class/net/bond4/bonding/slaves; }
 bond_carrier() { [ "$(cat /sys/class/net/bond4/carrier)" = 1 ]; }
 bond_ups() { cat /sys/class/net/bond4/carrier_up_count; }
 
@@ -36,7 +39,7 @@ reload_both() {
     modprobe -r igb e1000e
     modprobe igb
     modprobe e1000e
-    [ -z "$(cat /sys/class/net/bond4/bonding/slaves)" ] || fail "bond4 has a port"
+    [ -z "$(slaves)" ] || fail "bond4 has a port"
 }
 
 back() {
@@ -44,6 +47,7 @@ back() {
     ups=$(bond_ups)
     expect_exit 0 nf restore --nic-wait 20s
     [ "$(bond_ups)" = $((ups + 1)) ] || fail "bond4 got its carrier $(($(bond_ups) - ups)) times: $(dmesg | tail -n 30)"
+    [ "$(slaves)" = "$SECOND $NIC" ] || fail "the ports of bond4 are $(slaves)"
     capture_nics "$WORK/after" "$NIC" "$SECOND"
     same_nics "$WORK/before" "$WORK/after" "$NIC" "$SECOND"
     all_answer
