@@ -108,7 +108,7 @@ fn what_a_window_does_not_bring_back_is_no_success_of_it() {
     let run = upgrade("true").exits(0);
     assert!(!run.out.contains("well"), "{}", run.transcript());
     run.stdout_has(&["1 unknown"])
-        .warnings(&[("cut-off", before.name())]);
+        .warnings(&[("cut-off", before.name()), ("driver-reload", "")]);
     // One that is made meanwhile is the window's.
     let link = format!(
         "ip link add link eth0 netns {} type macvlan mode bridge",
