@@ -103,6 +103,7 @@ const BOOTS: [Boot; 17] = [
             "nic-index",
             "nic-bond",
             "sriov",
+            "sriov-macvlan",
             "sriov-risk",
             "guard-vf",
         ],
