@@ -16,6 +16,8 @@ pub(super) fn firmware(module: &str) -> Vec<String> {
     let mut command = Command::new("modinfo");
     command
         .args(["-F", "firmware", "--", module])
+        // That of cron has no folder of administrators.
+        .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null());

@@ -21,6 +21,14 @@ reload_driver
 one_restore
 restored
 
+step "the record has the lines of the driver, as the kernel has them"
+jq -r --arg nic "$NIC" '.kernel.lines[] | select(.device == $nic) | .text' "$(last_record)" >"$WORK/kernel"
+grep -q "^e1000e 0000:.* $NIC: " "$WORK/kernel" || fail "the record: $(jq -c .kernel "$(last_record)")"
+dmesg >"$WORK/dmesg"
+while read -r line; do
+    grep -qF -- "$line" "$WORK/dmesg" || fail "the kernel has not logged: $line"
+done <"$WORK/kernel"
+
 step "somebody takes the port out: it stays out"
 guard_forgets
 ip link set "$NIC" nomaster
