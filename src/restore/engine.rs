@@ -3,6 +3,7 @@
 
 use std::mem;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::inventory::node;
 use crate::inventory::observe::Host;

@@ -35,6 +35,7 @@ pub use crate::model::net::link::vlan::{Vlan, VlanId, VlanProtocol};
 
 /// One network interface with all attributes that `ip link add` or `ip link set` can give it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[allow(clippy::struct_excessive_bools, reason = "one for each attribute")]
 pub struct Link {
     /// Interface name.
     pub name: IfName,
