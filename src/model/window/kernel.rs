@@ -77,7 +77,7 @@ pub enum KernelCause {
 struct Pattern {
     /// The texts that show it, each of which is enough.
     texts: &'static [&'static str],
-    /// The drivers whose lines it is looked for in; none: all lines.
+    /// The drivers whose lines are searched; none: all lines.
     drivers: &'static [&'static str],
     cause: KernelCause,
     /// Whether the line may name no device.
