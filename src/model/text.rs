@@ -20,6 +20,11 @@ impl Invalid {
     }
 }
 
+/// The name of a module, or of a parameter of one, as the kernel has it.
+pub(crate) fn module_name(name: &str) -> String {
+    name.replace('-', "_")
+}
+
 /// Untrusted text on one line, without anything that a terminal obeys or that hides what is there: control, format and
 /// invisible characters are shown as their numbers. To escape a text twice changes nothing.
 pub(crate) fn escape(text: &str) -> String {

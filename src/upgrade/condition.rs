@@ -10,6 +10,7 @@ use std::str::FromStr;
 
 use crate::inventory::nics;
 use crate::model::problem::{CommandCause, ConditionCause};
+use crate::model::text::module_name;
 use crate::model::{Nic, Problem};
 use crate::refusal::Refusal;
 
@@ -86,16 +87,16 @@ fn is_installed(driver: &str) -> bool {
         let path = line.split(':').next().unwrap_or_default();
         let file = path.rsplit('/').next().unwrap_or_default();
         let name = file.split(".ko").next().unwrap_or_default();
-        name.replace('-', "_") == driver.replace('-', "_")
+        module_name(name) == module_name(driver)
     };
     let lists =
         ["modules.dep", "modules.builtin"].map(|list| fs::read_to_string(folder.join(list)));
     lists.iter().flatten().any(|list| list.lines().any(is_it))
 }
 
-/// The folder of a module that is loaded. The kernel has `_` in their names.
+/// The folder of a module that is loaded.
 fn module(driver: &str) -> PathBuf {
-    Path::new("/sys/module").join(driver.replace('-', "_"))
+    Path::new("/sys/module").join(module_name(driver))
 }
 
 fn nics_of(driver: &str) -> Result<Vec<Nic>, Problem> {

@@ -14,9 +14,10 @@ use crate::kernel::udev;
 use crate::managers::configured;
 use crate::model::net::link::nic::NicGroup;
 use crate::model::problem::DriverCause;
+use crate::model::text::module_name;
 use crate::model::{Hardware, Link, LinkGraph, LinkKind, Mac, NetState, Problem};
 use crate::plan::drivers::filters::{self, MacLoad};
-use crate::plan::drivers::modules::{Modules, module_name};
+use crate::plan::drivers::modules::Modules;
 use crate::plan::drivers::parameters::{self, ModuleOptions};
 
 /// Loaded modules.

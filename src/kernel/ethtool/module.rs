@@ -6,6 +6,7 @@ use std::path::Path;
 use super::message::{Values, key};
 use crate::checked;
 use crate::model::net::link::nic::NicValue;
+use crate::model::text::module_name;
 
 /// The folders of all modules.
 pub(super) const MODULES: &str = "/sys/module";
@@ -15,7 +16,7 @@ const LONGEST: usize = 256;
 
 /// The parameters of this driver's module.
 pub(super) fn read(modules: &Path, driver: &str) -> Values {
-    let name = driver.replace('-', "_");
+    let name = module_name(driver);
     if name.contains('/') || name.starts_with('.') {
         return Values::new();
     }

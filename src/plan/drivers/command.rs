@@ -1,6 +1,6 @@
 //! Which modules a command unloads, as far as its words tell.
 
-use super::modules::module_name;
+use crate::model::text::module_name;
 
 /// Unloads all that a driver of Mellanox needs, in its order.
 const OPENIBD: &str = "openibd";

@@ -47,11 +47,6 @@ impl Modules {
     }
 }
 
-/// The name of a module as the kernel has it.
-pub(crate) fn module_name(name: &str) -> String {
-    name.replace('-', "_")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

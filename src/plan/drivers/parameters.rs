@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::modules::module_name;
+use crate::model::text::module_name;
 
 /// The values that modprobe(8) gives, by module and parameter.
 #[derive(Debug, Default)]

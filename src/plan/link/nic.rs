@@ -7,9 +7,9 @@ use super::queues;
 use crate::model::net::link::OtherDriver;
 use crate::model::net::link::nic::{NicGroup, NicKey, NicSettings, NicState, NicValue};
 use crate::model::problem::{Object, PlanCause};
+use crate::model::text::module_name;
 use crate::model::window::SettingResult;
 use crate::model::{IfName, Indexed, Link, NetState, Problem};
-use crate::plan::drivers::modules::module_name;
 use crate::plan::drivers::parameters::option;
 use crate::plan::{NicMode, NicRules, NicStep, Observed, Plan};
 
