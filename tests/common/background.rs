@@ -174,11 +174,24 @@ impl<'a> Monitor<'a> {
 
 /// tcpdump at the gateway's end of the wire, already capturing.
 pub fn tcpdump(node: &Node, filter: &str) -> Background {
-    let mut command = node.gateway.exec("tcpdump");
+    capture(
+        node,
+        node.gateway.exec("tcpdump").args(["-i", "up0"]),
+        filter,
+    )
+}
+
+/// The same of what the node sends, with the time when it was sent: a busy machine delivers it later.
+pub fn tcpdump_sent(node: &Node, filter: &str) -> Background {
+    let mut command = node.ns.exec("tcpdump");
+    capture(node, command.args(["-i", "eth0", "-Q", "out"]), filter)
+}
+
+fn capture(node: &Node, command: &mut Command, filter: &str) -> Background {
     command
-        .args(["-l", "-n", "-e", "-i", "up0"])
+        .args(["-l", "-n", "-e"])
         .args(filter.split_whitespace());
-    let background = Background::start(&mut command, node.temp().join("tcpdump"));
+    let background = Background::start(command, node.temp().join("tcpdump"));
     background.wait_for("listening on");
     background
 }

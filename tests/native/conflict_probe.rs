@@ -69,6 +69,24 @@ fn time_of(line: &str) -> f64 {
 }
 
 #[test]
+fn a_pod_whose_first_reading_takes_too_long_is_probed_all_the_same() {
+    let node = Node::new();
+    let pods = [node.pod("many").simple(), node.pod("plain").simple()];
+    pods[0].ip("link add d0 type veth peer name d1");
+    let line = |n: u32| format!("addr add 172.16.{}.{}/32 dev d0\n", n >> 8, n & 0xff);
+    pods[0].ns.batch(&(0..6000).map(line).collect::<String>());
+    node.snapshot();
+    node.lose_and_reload();
+    let address = pods[0].address();
+    node.gateway.ip(&format!("addr add {address}/16 dev up0"));
+    // Its links are read in a few milliseconds, its addresses are not.
+    let run = node.netfix_json("restore --pod-budget 15ms").exits(5);
+    run.names(CONFLICT, pods[0].name(), &[GATEWAY_MAC]);
+    assert!(!has(&pods[0], &address));
+    assert!(has(&pods[1], &pods[1].address()));
+}
+
+#[test]
 fn a_pod_stays_without_an_address_that_another_machine_has() {
     let node = Node::new();
     let pods = contested(&node);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use crate::common::background::{Background, tcpdump};
+use crate::common::background::{Background, tcpdump, tcpdump_sent};
 use crate::common::capture::Capture;
 use crate::common::node::PARENT_MAC;
 use crate::common::problem::ReportedProblem;
@@ -266,8 +266,8 @@ fn assert_paced(count: usize, words: &str) {
     node.snapshot();
     node.lose_and_reload();
     node.ns.ip("link set eth0 up");
-    let frames = tcpdump(&node, "arp");
-    node.netfix(words).exits(0);
+    let frames = tcpdump_sent(&node, "arp");
+    let run = node.netfix(words).exits(0);
     for pod in &pods {
         frames.wait_for(&format!("tell {},", pod.address()));
         let state = pod.ip("addr show dev eth0");
@@ -287,7 +287,7 @@ fn assert_paced(count: usize, words: &str) {
     let times = times(&sent);
     for part in times.windows(RATE + 1) {
         let time = (part[RATE] - part[0]).rem_euclid(86400.0);
-        assert!(time > 1.0, "{time}: {text}");
+        assert!(time > 1.0, "{time}: {text}{}", run.transcript());
     }
 }
 

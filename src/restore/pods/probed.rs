@@ -28,6 +28,8 @@ impl Scene<'_> {
     /// With the pace for the addresses of these pods and of the host.
     pub(in crate::restore) fn paced(self, pods: &[&mut PodJob], host: &HostJob<'_>) -> Self {
         let of_pods = pods.iter().map(|pod| pod.targets.len()).sum::<usize>();
+        // What was probed in an earlier turn is announced in this one.
+        let of_pods = of_pods.max(pods.len());
         let pace = Pace::new(host.limit.limits.probe_rate, of_pods + host.own.count());
         let probing = Probing {
             pace,

@@ -27,19 +27,21 @@ pub(in crate::restore) fn survey(
         return Ok(());
     }
     let state = pod.matched.pod.observe_links_inside(host)?;
-    pod.before = Some(link_names(&state));
-    pod.missing = pod.matched.missing(&state, links);
-    let state = if pod.missing.is_empty() {
+    let before = link_names(&state);
+    let missing = pod.matched.missing(&state, links);
+    let state = if missing.is_empty() {
         let needs = pod.matched.needs(&state);
         pod.matched.complete_inside(state, needs)?
     } else if probe == ConflictProbe::Off {
-        return Ok(());
+        state
     } else {
         state::with_addresses(pod.matched.pod.socket()?, state)?
     };
     if probe != ConflictProbe::Off {
         pod.targets = targets::targets(&pod.matched, &state, links);
     }
+    // One that was late at any of this is read again in its next turn: without it no address of it would be probed.
+    (pod.before, pod.missing) = (Some(before), missing);
     if pod.missing.is_empty() {
         note(pod, state, links);
         if pod.is_open() {
