@@ -39,7 +39,7 @@ fn if_dbus_is_lost_during_the_window_the_deadline_starts_kubelet() {
     let body = format!("{LOSING}\nsystemctl stop {BUS}\n{}", scene.loading());
     let begin = Instant::now();
     let run = scene
-        .upgrade("--deadline 5s -o json", &scene.script("stops", &body))
+        .upgrade("--deadline 12s -o json", &scene.script("stops", &body))
         .exits(5);
     assert!(begin.elapsed() < HANG, "it hung");
     let codes = codes(&run.json(), "error");

@@ -145,7 +145,7 @@ fn a_command_that_even_sigkill_does_not_end_does_not_stop_the_restore() {
     let command = hanging(&scene, &hang);
     let begin = Instant::now();
     scene
-        .upgrade("--command-timeout 2s --deadline 60s -o json", &command)
+        .upgrade("--command-timeout 6s --deadline 60s -o json", &command)
         .exits(1)
         .names("command-failed", "", &["SIGKILL"])
         .errors(&[("command-failed", "")]);
@@ -170,14 +170,14 @@ fn a_rollback_that_hangs_is_ended_too() {
     );
     let load = marked(&scene, "load", &body);
     let options =
-        format!("--nic-wait 500ms --command-timeout 2s --deadline 60s --rollback {load} -o json");
+        format!("--nic-wait 500ms --command-timeout 6s --deadline 60s --rollback {load} -o json");
     scene
         .upgrade(&options, &lose(&scene))
         .exits(1)
-        .names("command-failed", "", &["rollback", "2 s"])
+        .names("command-failed", "", &["rollback", "6 s"])
         .errors(&[("rolled-back", ""), ("command-failed", "")]);
     let record = assert_ended_in_time(&scene);
-    assert_eq!(rollback(&record)["timed_out"], 2000, "{record}");
+    assert_eq!(rollback(&record)["timed_out"], 6000, "{record}");
     assert_eq!(record["run"].get("timed_out"), None, "{record}");
 }
 
