@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::thread::JoinHandle;
 
+use serde::{Deserialize, Serialize};
+
 use crate::progress::Listener;
 use crate::store::Store;
 
@@ -32,7 +34,7 @@ pub struct ConfigFile {
 }
 
 /// An option with another default.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfigSetting {
     /// The command that it is for; `None`: every command that has the option.
     pub command: Option<String>,

@@ -19,12 +19,12 @@ const LEAST_BYTES: u64 = 8 << 20;
 /// A snapshot of any size needs this many free inodes.
 const LEAST_FILES: u64 = 1024;
 
-/// That `netfix guard` restores no more what it has restored too often in this boot; asked only while something is lost.
-pub(super) fn given_up(store: &Store, node: &NodeIdentity) -> Option<Problem> {
-    let record = store.load_guard().ok()?;
-    let attempts = record.pace.attempts;
-    let is_now = record.pace.given_up && record.boot == node.boot_id;
-    is_now.then(|| GuardCause::Repeats { attempts }.error("links under pods"))
+/// The links of this boot whose pods `netfix guard` restores no more, after too many losses; asked only while something is lost.
+pub(super) fn given_up(store: &Store, node: &NodeIdentity) -> Vec<Problem> {
+    let record = store.load_guard().unwrap_or_default();
+    let given_up = record.given_up().filter(|_| record.boot == node.boot_id);
+    let problem = |(link, attempts)| GuardCause::Repeats { attempts }.error(link);
+    given_up.map(problem).collect()
 }
 
 /// Whether another snapshot could be written.

@@ -148,7 +148,12 @@ impl Cli {
 
     /// The command line with the defaults of the configuration file, if the command observes the machine.
     fn configured(self) -> Self {
-        if self.command.verb().is_none() {
+        let is_read = match &self.command {
+            // What watches gives it to its looks.
+            Command::Guard(args) => !args.step,
+            command => command.verb().is_some(),
+        };
+        if !is_read {
             return self;
         }
         let config = match config::load(self.global.config.as_ref(), &Self::command()) {
@@ -159,12 +164,20 @@ impl Cli {
             }
             Err(error) => refuse(&Self::command().error(ErrorKind::ValueValidation, error)),
         };
-        let parsed = config::applied(&config, Self::command()).try_get_matches();
-        let cli = parsed.and_then(|matches| Self::from_arg_matches(&matches));
-        Self {
-            config,
-            ..cli.unwrap_or_else(|error| refuse(&error))
-        }
+        Self::with(config).unwrap_or_else(|error| refuse(&error))
+    }
+
+    /// The command line of this process with these defaults.
+    pub(crate) fn with(config: ConfigFile) -> Result<Self, clap::Error> {
+        let matches = config::applied(&config, Self::command()).try_get_matches()?;
+        let cli = Self::from_arg_matches(&matches)?;
+        Ok(Self { config, ..cli })
+    }
+
+    /// What the configuration file of this process sets now.
+    pub(crate) fn config_now() -> Result<ConfigFile, String> {
+        let cli = Self::try_parse().map_err(|error| error.to_string())?;
+        config::load(cli.global.config.as_ref(), &Self::command())
     }
 }
 

@@ -2,19 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
+use std::mem;
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
-use crate::cli::GuardArgs;
+use crate::cli::{Cli, Command, GuardArgs};
 use crate::commands::common::{Reply, prepare};
-use crate::context::Context;
+use crate::context::{ConfigFile, ConfigSetting, Context};
 use crate::guard::decide::{Choice, Decided, GuardDecision};
 use crate::guard::look::{GuardRequest, LookResult, look};
 use crate::guard::watch::{LookInput, watch};
 use crate::journal::{self, CommandEnd};
 use crate::kubelet::unit::UnitToPause;
 use crate::model::problem::{GuardCause, InventoryCause};
-use crate::model::text::join;
 use crate::model::{Exit, Problem};
 use crate::refusal::Refusal;
 use crate::report;
@@ -47,8 +47,17 @@ fn carry_out(args: &GuardArgs, context: &mut Context) -> Result<u8, Refusal> {
     if args.step {
         let mut text = Vec::new();
         let _ = io::stdin().read_to_end(&mut text);
-        let input: LookInput = serde_json::from_slice(&text).unwrap_or_default();
-        let looked = look_once(args, input, context)?;
+        let mut input: LookInput = serde_json::from_slice(&text).unwrap_or_default();
+        let settings = mem::take(&mut input.config);
+        let cli = Cli::with(ConfigFile {
+            path: None,
+            settings,
+        });
+        let args = match cli.map(|cli| cli.command) {
+            Ok(Command::Guard(args)) => args,
+            _ => args.clone(),
+        };
+        let looked = look_once(&args, input, context)?;
         let record = serde_json::to_vec(&looked.record).unwrap_or_default();
         let _ = io::stdout().write_all(&record);
         return Ok(exit(&looked));
@@ -64,11 +73,27 @@ fn carry_out(args: &GuardArgs, context: &mut Context) -> Result<u8, Refusal> {
     if !folder.is_dir() {
         return Err(GuardCause::NoStateDirectory.error(folder.display()).into());
     }
-    watch(folder).map_err(|error| {
+    watch(folder, &mut config()).map_err(|error| {
         let error = error.to_string();
         Refusal::failed(GuardCause::Failed { error }.error("guard"))
     })?;
     Ok(Exit::Done as u8)
+}
+
+/// What the configuration file sets, each time anew; while the file cannot be used, what it set before.
+fn config() -> impl FnMut() -> Vec<ConfigSetting> {
+    let (mut settings, mut told) = (Vec::new(), String::new());
+    move || {
+        match Cli::config_now() {
+            Ok(file) => (settings, told) = (file.settings, String::new()),
+            Err(error) if error == told => {}
+            Err(error) => {
+                say_and_log(&format!("{error}: what the file set before stays"));
+                told = error;
+            }
+        }
+        settings.clone()
+    }
 }
 
 fn exit(looked: &LookResult) -> u8 {
@@ -141,14 +166,12 @@ fn tell(decided: &mut Decided) {
         let below = below.clone();
         tell_problem(&GuardCause::Deleted { below }.warning(link));
     }
+    for (link, attempts) in &decided.given_up {
+        let attempts = *attempts;
+        tell_problem(&GuardCause::Repeats { attempts }.error(link));
+    }
     let text = decided.decision.to_string();
     match &decided.decision {
-        GuardDecision::GivesUp { attempts } => {
-            let cause = GuardCause::Repeats {
-                attempts: *attempts,
-            };
-            tell_problem(&cause.error(join(&decided.lost, ", ")));
-        }
         // The end of the wait is not what it is about.
         GuardDecision::Restore(_) => say_and_log(&text),
         _ if decided.record.said == text => return,
@@ -193,5 +216,7 @@ fn tell_end(upgraded: &Upgraded, took: Duration) {
     for problem in upgraded.problems.iter().filter(|one| one.is_error()) {
         say(&problem.line(None));
     }
-    say(&report::unplanned(upgraded));
+    if upgraded.window.is_some() {
+        say(&report::unplanned(upgraded));
+    }
 }

@@ -8,9 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::judge::{Judge, PodFate};
-use super::pace::{self, GuardTurn};
+use super::pace;
 use super::sight::{InsideSight, PodSight, Sight, WindowSight};
-use crate::model::window::{GUARD_SCHEMA, GuardPace, GuardRecord};
+use super::turns::Turns;
+use crate::model::window::{GUARD_SCHEMA, GuardRecord};
 use crate::model::{IfName, Loss, PodId};
 
 /// What the user wants.
@@ -41,7 +42,7 @@ pub(crate) enum GuardDecision {
     NoPod { selectors: String },
     /// Only links are missing that somebody deleted.
     LeftDeleted,
-    /// Something is lost, and not with a link of the host under pods.
+    /// Something is lost, and not with a link of the host under pods, or could not be restored.
     LeftAlone(Vec<LeftAlone>),
     /// Restore.
     Restore(Wanted),
@@ -53,9 +54,7 @@ pub(crate) enum GuardDecision {
         attempt: u32,
     },
     /// The loss has repeated too often.
-    GivesUp { attempts: u32 },
-    /// It was given up before.
-    GivenUp { attempts: u32 },
+    GivenUp { links: Vec<IfName>, attempts: u32 },
 }
 
 /// What the guard leaves to a runtime, a person or `netfix restore`.
@@ -65,6 +64,18 @@ pub(crate) struct LeftAlone {
     pub pod: Option<String>,
     /// What it lost; `None`: its record cannot be read.
     pub loss: Option<Loss>,
+    /// The restore that could not complete it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tried: Option<Tried>,
+}
+
+/// A restore that could not complete a pod.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Tried {
+    /// What was in the way.
+    pub why: String,
+    /// The next attempt follows so many milliseconds after it.
+    pub pause: u64,
 }
 
 /// The restore that is to be done.
@@ -72,6 +83,10 @@ pub(crate) struct LeftAlone {
 pub(crate) struct Wanted {
     /// The links that were lost, for people.
     pub lost: Vec<IfName>,
+    /// Those of them whose loss it is.
+    pub losses: BTreeSet<IfName>,
+    /// The names of the pods that an earlier restore could not complete.
+    pub again: Vec<String>,
     /// The pods; `None`: all.
     pub pods: Option<Vec<PodId>>,
     /// The links of the host that stay deleted, with those on them.
@@ -88,8 +103,8 @@ pub(crate) struct Wanted {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Decided {
     pub decision: GuardDecision,
-    /// The links that are lost.
-    pub lost: Vec<IfName>,
+    /// The links whose loss is given up from now on, each with the restores in a row before that.
+    pub given_up: BTreeMap<IfName, u32>,
     /// The deleted links that were not reported yet, each with the links below it.
     pub deleted: BTreeMap<IfName, Vec<IfName>>,
     pub record: GuardRecord,
@@ -101,7 +116,7 @@ impl Decided {
         record.is_waiting = true;
         Self {
             decision: GuardDecision::LeftToWindow { command },
-            lost: Vec::new(),
+            given_up: BTreeMap::new(),
             deleted: BTreeMap::new(),
             record,
         }
@@ -109,6 +124,11 @@ impl Decided {
 }
 
 impl Wanted {
+    /// Whether it is about pods alone that an earlier restore could not complete.
+    pub(crate) fn is_retry(&self) -> bool {
+        self.lost.is_empty() && !self.again.is_empty() && !self.resumes
+    }
+
     /// Whether a pod is one of those.
     pub(crate) fn has(&self, pod: &PodSight) -> bool {
         self.pods.as_ref().is_none_or(|pods| pods.contains(&pod.id))
@@ -124,6 +144,7 @@ pub(crate) fn decide(record: &GuardRecord, sight: &Sight, choice: Choice) -> Dec
     let judge = Judge {
         links: &sight.links,
         settled: next.settled.clone(),
+        incomplete: next.incomplete.keys().cloned().collect(),
         also_deleted: choice.also_deleted,
     };
     let deleted = judge.deleted();
@@ -139,36 +160,52 @@ pub(crate) fn decide(record: &GuardRecord, sight: &Sight, choice: Choice) -> Dec
     let has = |wanted: PodFate| fates.iter().any(|(_, fate)| *fate == wanted);
     let is_unfinished = sight.window.is_some();
     let is_unsure = sight.is_unread || has(PodFate::Unknown);
-    let decision = if has(PodFate::Ready) || judge.has_loose_port() || is_unfinished {
-        let wanted = wanted(&judge, &fates, &deleted, waits, is_unfinished);
-        next_turn(&mut next.pace, wanted, sight.now, choice)
+    next.incomplete.retain(|id, _| {
+        let fate = fates.iter().find(|(pod, _)| pod.id == *id);
+        // A new loss is another matter.
+        !fate.is_none_or(|(_, fate)| matches!(fate, PodFate::Well | PodFate::Ready))
+    });
+    let turns = Turns::of(&judge, &fates, &mut next, sight.now, choice.pause);
+    let decision = if turns.is_now() || is_unfinished {
+        let turns = &turns;
+        GuardDecision::Restore(wanted(
+            &judge,
+            &fates,
+            &deleted,
+            turns,
+            (waits, is_unfinished),
+        ))
+    } else if let Some((at, attempt)) = turns.later() {
+        GuardDecision::Later {
+            at,
+            after: at.saturating_sub(sight.now),
+            attempt,
+        }
     } else if has(PodFate::Waiting) {
         GuardDecision::WaitsFor { missing }
+    } else if let Some((links, attempts)) = turns.given_up(&next) {
+        GuardDecision::GivenUp { links, attempts }
     } else if is_unsure {
         // What is there now is not known to be right.
         GuardDecision::Unsure
     } else {
-        at_rest(&fates, sight, &deleted)
+        at_rest(&fates, &next, sight, &deleted, choice)
     };
-    let is_settled = match decision {
-        GuardDecision::Well => true,
+    if !is_unsure {
+        judge.settle(&mut next, &fates);
+    }
+    let is_idle = match decision {
+        // A new snapshot is an event.
+        GuardDecision::Well | GuardDecision::NoSnapshot => true,
         GuardDecision::LeftAlone(_) | GuardDecision::NoPod { .. } => deleted.is_empty(),
         _ => false,
     };
-    if is_settled {
-        judge.settle(&mut next);
-    }
-    // A new snapshot is an event.
-    let is_idle = is_settled || decision == GuardDecision::NoSnapshot;
     next.is_waiting = !is_idle || !next.missing.is_empty();
     next.is_unsure = is_unsure;
-    next.again_at = match decision {
-        GuardDecision::Later { at, .. } => Some(at),
-        _ => None,
-    };
+    next.again_at = turns.again_at();
     Decided {
         decision,
-        lost: judge.lost(),
+        given_up: turns.new_given_up,
         deleted: fresh,
         record: next,
     }
@@ -177,21 +214,30 @@ pub(crate) fn decide(record: &GuardRecord, sight: &Sight, choice: Choice) -> Dec
 /// No pod is to be restored, and each was observed.
 fn at_rest(
     fates: &[(&PodSight, PodFate)],
+    record: &GuardRecord,
     sight: &Sight,
     deleted: &BTreeSet<IfName>,
+    choice: Choice,
 ) -> GuardDecision {
-    let alone = fates.iter().filter(|(_, fate)| *fate == PodFate::Alone);
+    let is_left = |fate: &PodFate| matches!(fate, PodFate::Alone | PodFate::Incomplete);
+    let alone = fates.iter().filter(|(_, fate)| is_left(fate));
     let alone = alone.map(|(pod, _)| LeftAlone {
         pod: Some(pod.title.clone()),
         loss: pod.loss.clone(),
+        tried: record.incomplete.get(&pod.id).map(|tried| Tried {
+            why: tried.why.clone(),
+            pause: pace::until_retry(&tried.pace, choice.pause),
+        }),
     });
     let damaged = sight.damaged.iter().map(|title| LeftAlone {
         pod: Some(title.clone()),
         loss: None,
+        tried: None,
     });
     let host = sight.host.iter().map(|loss| LeftAlone {
         pod: None,
         loss: Some(loss.clone()),
+        tried: None,
     });
     let host = host.filter(|_| deleted.is_empty());
     let left: Vec<LeftAlone> = alone.chain(damaged).chain(host).collect();
@@ -207,8 +253,51 @@ fn at_rest(
 }
 
 /// A restore begins: another guard must know it, should this one be killed in it.
-pub(crate) fn begins(record: &mut GuardRecord, now: u64) {
-    pace::begin(&mut record.pace, now);
+pub(crate) fn begins(record: &mut GuardRecord, wanted: &Wanted, now: u64) {
+    for name in &wanted.losses {
+        pace::begin(record.losses.entry(name.clone()).or_default(), now);
+    }
+    for (id, pod) in &mut record.incomplete {
+        let is_wanted = wanted.pods.as_ref().is_none_or(|pods| pods.contains(id));
+        if is_wanted {
+            pace::begin(&mut pod.pace, now);
+        }
+    }
+}
+
+/// A restore has ended: with that, the losses that it saw are settled. A pod that it could not complete has its own account from now on,
+/// with what was in the way.
+pub(crate) fn ends(
+    record: &mut GuardRecord,
+    wanted: &Wanted,
+    [before, after]: [&Sight; 2],
+    why: impl Fn(&PodId) -> String,
+) {
+    let now_of = |sight: &Sight, name| sight.links.get(name).and_then(|link| link.now);
+    for name in &wanted.lost {
+        let Some(now) = now_of(after, name) else {
+            continue;
+        };
+        let given = after.links.get(name).map(|link| link.recorded);
+        let then = now_of(before, name);
+        // One with a third number was lost again meanwhile.
+        if then.is_none_or(|then| then == now) || given == Some(now) {
+            record.settled.insert(name.clone(), now);
+        }
+    }
+    for name in &wanted.losses {
+        record.losses.entry(name.clone()).or_default().last = Some(after.now);
+    }
+    for pod in after
+        .pods
+        .iter()
+        .filter(|pod| pod.is_lost && wanted.has(pod))
+    {
+        let kept = record.incomplete.entry(pod.id.clone()).or_default();
+        kept.why = why(&pod.id);
+        kept.pace.attempts = kept.pace.attempts.max(1);
+        kept.pace.last = Some(after.now);
+    }
 }
 
 /// What of the record holds now. A new snapshot is a new beginning, and ifindexes are of one boot.
@@ -229,53 +318,44 @@ fn remembered(record: &GuardRecord, sight: &Sight) -> GuardRecord {
     }
     if next.snapshot != sight.snapshot {
         next.snapshot.clone_from(&sight.snapshot);
-        next.pace = GuardPace::default();
+        next.losses.clear();
+        next.incomplete.clear();
         next.told.clear();
     }
     next
-}
-
-fn next_turn(pace: &mut GuardPace, wanted: Wanted, now: u64, choice: Choice) -> GuardDecision {
-    // The pods may be half restored, and kubelet paused.
-    if wanted.resumes {
-        let attempt = pace.attempts.max(1);
-        return GuardDecision::Restore(Wanted { attempt, ..wanted });
-    }
-    let turn = pace::turn(pace, now, choice.pause);
-    let attempts = pace.attempts;
-    match turn {
-        GuardTurn::Now(attempt) => GuardDecision::Restore(Wanted { attempt, ..wanted }),
-        GuardTurn::At(at) => GuardDecision::Later {
-            at,
-            after: at.saturating_sub(now),
-            attempt: attempts + 1,
-        },
-        GuardTurn::GiveUp => GuardDecision::GivesUp { attempts },
-        GuardTurn::GivenUp => GuardDecision::GivenUp { attempts },
-    }
 }
 
 fn wanted(
     judge: &Judge<'_>,
     fates: &[(&PodSight, PodFate)],
     deleted: &BTreeSet<IfName>,
-    waits: bool,
-    resumes: bool,
+    turns: &Turns,
+    (waits, resumes): (bool, bool),
 ) -> Wanted {
     let names = judge.links.keys();
     let without = names.filter(|name| judge.is_on_deleted(name, deleted));
     let without: BTreeSet<IfName> = without.cloned().collect();
-    let is_left = |fate: &PodFate| matches!(fate, PodFate::Deleted | PodFate::Alone);
-    let has_left = fates.iter().any(|(_, fate)| is_left(fate));
-    let kept = fates.iter().filter(|(_, fate)| !is_left(fate));
-    let kept = kept.map(|(pod, _)| pod.id.clone()).collect();
+    let losses = turns.losses();
+    // Where no link was lost, only pods are tried again.
+    let only = (losses.is_empty() && !resumes).then(|| turns.pods_now());
+    let is_left = |pod: &PodSight, fate: &PodFate| match &only {
+        Some(only) => !only.contains(&pod.id),
+        None if turns.is_of(pod) => !turns.pods_now().contains(&pod.id),
+        None => matches!(fate, PodFate::Deleted | PodFate::Alone),
+    };
+    let (left, kept): (Vec<_>, Vec<_>) = fates.iter().partition(|(pod, fate)| is_left(pod, fate));
     let mut lost = judge.lost();
-    lost.retain(|name| !without.contains(name));
+    lost.retain(|name| {
+        only.is_none() && !without.contains(name) && !turns.is_later(&judge.losses_of(name))
+    });
+    let again = kept.iter().filter(|(_, fate)| *fate == PodFate::Incomplete);
     Wanted {
         lost,
-        pods: has_left.then_some(kept),
+        again: again.map(|(pod, _)| pod.title.clone()).collect(),
+        losses,
+        pods: (!left.is_empty()).then(|| kept.iter().map(|(pod, _)| pod.id.clone()).collect()),
         without,
-        attempt: 1,
+        attempt: turns.attempt(),
         waits,
         resumes,
     }
@@ -309,6 +389,9 @@ mod tests {
         /// The deleted links that are told.
         #[serde(default)]
         deleted: Vec<IfName>,
+        /// The links that are given up.
+        #[serde(default)]
+        given_up: Vec<IfName>,
     }
 
     /// Whether a value has everything of another one.
@@ -330,19 +413,28 @@ mod tests {
             let text = fs::read_to_string(&path).unwrap();
             let case: Case = serde_json::from_str(&text).expect(&text);
             let mut record = case.record;
+            // A restore that ended before this look.
+            let mut ended: Option<(Wanted, Sight)> = None;
             for (number, look) in case.looks.iter().enumerate() {
                 let place = format!("{}, look {number}: {}", path.display(), case.about);
+                if let Some((wanted, before)) = ended.take() {
+                    let sights = [&before, &look.sight];
+                    ends(&mut record, &wanted, sights, |id| format!("{id} is odd"));
+                }
                 let decided = decide(&record, &look.sight, case.choice);
                 let decision = serde_json::to_value(&decided.decision).unwrap();
                 assert!(has(&decision, &look.decision), "{place}: {decision}");
                 let deleted: Vec<_> = decided.deleted.into_keys().collect();
                 assert_eq!(deleted, look.deleted, "{place}");
+                let given_up: Vec<_> = decided.given_up.into_keys().collect();
+                assert_eq!(given_up, look.given_up, "{place}");
                 record = decided.record;
                 // A record is read from disk by the next look.
                 let text = serde_json::to_string(&record).unwrap();
                 record = serde_json::from_str(&text).unwrap();
-                if decision.get("restore").is_some() {
-                    begins(&mut record, look.sight.now);
+                if let GuardDecision::Restore(wanted) = decided.decision {
+                    begins(&mut record, &wanted, look.sight.now);
+                    ended = Some((wanted, look.sight.clone()));
                 }
             }
             count += 1;

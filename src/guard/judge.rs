@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::sight::{InsideSight, LinkSights, PodSight, all_below, below};
-use crate::model::IfName;
-use crate::model::window::{GuardPace, GuardRecord};
+use crate::model::window::GuardRecord;
+use crate::model::{IfName, PodId};
 
 /// What became of a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub(super) enum PodFate {
     Waiting,
     /// Somebody deleted one of them.
     Deleted,
+    /// A restore could not complete it.
+    Incomplete,
     /// Its own links were lost alone: its runtime or somebody took them away.
     Alone,
 }
@@ -27,6 +29,8 @@ pub(super) struct Judge<'a> {
     pub links: &'a LinkSights,
     /// Their ifindexes when nothing was lost.
     pub settled: BTreeMap<IfName, u32>,
+    /// The pods that a restore could not complete.
+    pub incomplete: BTreeSet<PodId>,
     /// Whether deleted links are restored too.
     pub also_deleted: bool,
 }
@@ -151,9 +155,29 @@ impl Judge<'_> {
         is_back && self.is_remade(name)
     }
 
-    /// Whether there is such a port.
-    pub(super) fn has_loose_port(&self) -> bool {
-        self.links.keys().any(|name| self.is_loose(name))
+    /// Such ports.
+    pub(super) fn loose_ports(&self) -> BTreeSet<IfName> {
+        let names = self.links.keys();
+        names.filter(|name| self.is_loose(name)).cloned().collect()
+    }
+
+    /// The lowest links that were lost of a link and those below it: what befell the others too.
+    pub(super) fn losses_of(&self, name: &IfName) -> BTreeSet<IfName> {
+        let below = self.below(name).iter();
+        let below: BTreeSet<_> = below.flat_map(|one| self.losses_of(one)).collect();
+        let is_lost = below.is_empty() && (self.is_gone(name) || self.is_remade(name));
+        below
+            .into_iter()
+            .chain(is_lost.then(|| name.clone()))
+            .collect()
+    }
+
+    /// The links whose loss is the pod's.
+    pub(super) fn losses_under(&self, pod: &PodSight) -> BTreeSet<IfName> {
+        pod.on
+            .iter()
+            .flat_map(|name| self.losses_of(name))
+            .collect()
     }
 
     /// What became of a pod.
@@ -172,8 +196,15 @@ impl Judge<'_> {
             .partition(|name| self.is_on_deleted(name, deleted));
         let ports = || pod.on.iter().flat_map(|name| all_below(self.links, name));
         let is_back = |name: &&IfName| self.is_available(name);
-        if lost.iter().any(is_back) || pod.inside == InsideSight::Returned {
+        let is_incomplete = self.incomplete.contains(&pod.id);
+        if lost.iter().any(is_back) {
             PodFate::Ready
+        } else if pod.inside == InsideSight::Returned {
+            if is_incomplete {
+                PodFate::Incomplete
+            } else {
+                PodFate::Ready
+            }
         } else if !lost.is_empty() || pod.inside == InsideSight::Absent {
             PodFate::Waiting
         } else if !gone.is_empty() {
@@ -182,20 +213,30 @@ impl Judge<'_> {
             PodFate::Ready
         } else if pod.has_no_uplink && ports().any(|port| self.is_gone(&port)) {
             PodFate::Waiting
+        } else if is_incomplete {
+            PodFate::Incomplete
         } else {
             PodFate::Alone
         }
     }
 
-    /// All is well: these are the ifindexes by which a loss is recognised.
-    pub(super) fn settle(&self, next: &mut GuardRecord) {
-        let present = self.links.iter();
-        let present = present.filter_map(|(name, link)| Some((name.clone(), link.now?)));
-        next.settled.extend(present);
+    /// The ifindexes by which a later loss is recognised: of all links but those of losses that are to be restored.
+    pub(super) fn settle(&self, next: &mut GuardRecord, fates: &[(&PodSight, PodFate)]) {
+        let is_pending = |fate: &PodFate| matches!(fate, PodFate::Ready | PodFate::Waiting);
+        let pending = fates.iter().filter(|(_, fate)| is_pending(fate));
+        let mut pending: BTreeSet<IfName> = pending
+            .flat_map(|(pod, _)| pod.on.iter().flat_map(|name| all_below(self.links, name)))
+            .collect();
+        pending.extend(self.loose_ports());
+        let settled = self
+            .links
+            .iter()
+            .filter(|(name, _)| !pending.contains(*name));
+        let settled = settled.filter_map(|(name, link)| Some((name.clone(), link.now?)));
+        next.settled.extend(settled);
         next.settled.retain(|name, _| self.links.contains_key(name));
         // Somebody else restored what was given up.
-        if next.pace.given_up {
-            next.pace = GuardPace::default();
-        }
+        next.losses
+            .retain(|name, pace| !pace.given_up || pending.contains(name));
     }
 }

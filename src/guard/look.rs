@@ -13,7 +13,7 @@ use crate::kubelet::unit::UnitToPause;
 use crate::matching::Selection;
 use crate::model::problem::{Cause, InventoryCause, StoreCause};
 use crate::model::window::{GuardRecord, UnplannedEnd, WindowPod};
-use crate::model::{Exit, IfName, LinkGraph, Problem};
+use crate::model::{Exit, IfName, LinkGraph, PodId, Problem};
 use crate::plan::PodVerdict;
 use crate::records::matched::Matched;
 use crate::records::prepare::SurveyRequest;
@@ -74,16 +74,17 @@ pub(crate) fn look(
         tell(&mut decided);
         return Ok(decided.left());
     }
-    let mut first = observe(&request, &known, &store)?;
-    if !matches!(first.decided.decision, GuardDecision::Restore(_)) {
-        tell(&mut first.decided);
+    let mut first = observe(&request, &store)?;
+    let mut decided = decide::decide(&known, &first.sight, request.choice);
+    if !matches!(decided.decision, GuardDecision::Restore(_)) {
+        tell(&mut decided);
         problems.append(&mut first.unknown);
         // A watch names them once: no restore helps them.
         problems.extend(first.cut_off.into_iter().filter(|_| is_first));
-        keep(&store, &known, &first.decided.record);
+        keep(&store, &known, &decided.record);
         return Ok(LookResult {
             problems,
-            ..first.decided.left()
+            ..decided.left()
         });
     }
     let mut looked = restore(request, &known, context, tell)?;
@@ -100,39 +101,45 @@ fn restore(
 ) -> Result<LookResult, Refusal> {
     let store = context.store.clone();
     let guard = store.clone().patient(FOREVER, |_| {}).lock("guard")?;
-    let mut seen = observe(&request, known, &store)?;
-    tell(&mut seen.decided);
-    let mut record = seen.decided.record.clone();
-    let GuardDecision::Restore(wanted) = &seen.decided.decision else {
+    let seen = observe(&request, &store)?;
+    let mut decided = decide::decide(known, &seen.sight, request.choice);
+    tell(&mut decided);
+    let mut record = decided.record.clone();
+    let GuardDecision::Restore(wanted) = &decided.decision else {
         let _ = guard.save_guard(&record);
         return Ok(LookResult {
             problems: seen.unknown,
-            ..seen.decided.left()
+            ..decided.left()
         });
     };
     let mut problems = Vec::new();
-    decide::begins(&mut record, clock::boottime());
+    decide::begins(&mut record, wanted, clock::boottime());
     // On disk before the restore: a guard that dies in each of them must not restore without end.
     let saved = guard.save_guard(&record);
     problems.extend(saved.err().map(|error| error.problem().demoted()));
-    let loss = seen.loss(wanted, &request);
+    let loss = seen.loss(wanted, &record, &request);
     let selection = request.upgrade.selection.clone();
     request.prepare(wanted, &seen.surveyed);
-    let upgraded = drive_unplanned(loss, &request.upgrade, guard, context)?;
+    let mut upgraded = drive_unplanned(loss, &request.upgrade, guard, context)?;
     request.upgrade.selection = selection;
-    record.restores += 1;
-    record.pace.last = Some(clock::boottime());
+    let vain = upgraded
+        .window
+        .take_if(|_| wanted.is_retry() && upgraded.restored.is_unchanged());
+    record.restores += u64::from(vain.is_none());
     record.last = Some(UnplannedEnd {
         window: upgraded.window.as_ref().map(|window| window.id.clone()),
         at: clock::wall(),
         exit: upgraded.end as u8,
     });
     // What is there now is what a later loss is compared with.
-    let (record, left) = match observe(&request, &record, &store) {
+    let (record, left) = match observe(&request, &store) {
         Ok(mut after) => {
-            tell(&mut after.decided);
+            let why = |id: &PodId| what_failed(&upgraded.problems, id);
+            decide::ends(&mut record, wanted, [&seen.sight, &after.sight], why);
+            let mut decided = decide::decide(&record, &after.sight, request.choice);
+            tell(&mut decided);
             problems.append(&mut after.unknown);
-            let after = after.decided.left();
+            let after = decided.left();
             (after.record, after.left)
         }
         Err(refusal) => {
@@ -140,9 +147,11 @@ fn restore(
             (record, Exit::Failed)
         }
     };
-    let saved = store
-        .lock("guard")
-        .and_then(|guard| guard.save_guard(&record));
+    let saved = store.lock("guard").and_then(|guard| {
+        guard.save_guard(&record)?;
+        // An attempt each ten minutes would push out the records of losses.
+        vain.map_or(Ok(()), |window| guard.forget_window(&window.id))
+    });
     problems.extend(saved.err().map(|error| error.problem().demoted()));
     Ok(LookResult {
         record,
@@ -187,9 +196,18 @@ fn keep(store: &Store, known: &GuardRecord, record: &GuardRecord) {
     }
 }
 
-/// What was observed, and what follows.
+/// What kept a restore from completing a pod.
+fn what_failed(problems: &[Problem], pod: &PodId) -> String {
+    let mut own = problems.iter().filter(|one| one.pod.as_ref() == Some(pod));
+    let failed = own.find(|one| one.is_error());
+    let failed = failed.cloned();
+    failed
+        .map(|one| Problem { pod: None, ..one }.line(None))
+        .unwrap_or_default()
+}
+
+/// What was observed.
 struct GuardObservation {
-    decided: Decided,
     /// Why pods could not be observed, or records not be read.
     unknown: Vec<Problem>,
     /// The pods that are cut off and have no good record.
@@ -207,11 +225,7 @@ fn empty_sight() -> Sight {
     }
 }
 
-fn observe(
-    request: &GuardRequest,
-    known: &GuardRecord,
-    store: &Store,
-) -> Result<GuardObservation, Refusal> {
+fn observe(request: &GuardRequest, store: &Store) -> Result<GuardObservation, Refusal> {
     let (selection, runtimes) = (&request.upgrade.selection, &request.upgrade.runtimes);
     let wanted = SurveyRequest {
         nic: request.upgrade.nic,
@@ -248,7 +262,6 @@ fn observe(
     Ok(GuardObservation {
         unknown,
         cut_off,
-        decided: decide::decide(known, &sight, request.choice),
         sight,
         surveyed,
     })
@@ -282,7 +295,7 @@ fn open_window(store: &Store) -> Result<Option<WindowSight>, Refusal> {
 
 impl GuardObservation {
     /// The loss as a window has it.
-    fn loss(&self, wanted: &Wanted, request: &GuardRequest) -> UnplannedLoss {
+    fn loss(&self, wanted: &Wanted, record: &GuardRecord, request: &GuardRequest) -> UnplannedLoss {
         let of_links = wanted
             .lost
             .iter()
@@ -305,14 +318,13 @@ impl GuardObservation {
             links: wanted.lost.clone(),
             without: wanted.without.clone(),
             pods,
-            stayed: self.stayed(),
+            stayed: self.stayed(&record.settled),
             logged: request.logged,
         }
     }
 
     /// The ifindexes of the recorded links that are there as when all was well.
-    fn stayed(&self) -> BTreeSet<u32> {
-        let settled = &self.decided.record.settled;
+    fn stayed(&self, settled: &BTreeMap<IfName, u32>) -> BTreeSet<u32> {
         let links = self.sight.links.iter();
         let stayed = links.filter(|(name, link)| {
             let then = settled.get(*name).copied().unwrap_or(link.recorded);

@@ -1,4 +1,5 @@
-//! How fast the guard restores again what is lost again: after a pause that doubles, and after some times not at all.
+//! How fast the guard restores again what is lost again: after a pause that doubles, and after some times not at all. A pod that
+//! could not be completed has its own pace.
 
 use crate::model::window::GuardPace;
 
@@ -7,38 +8,62 @@ pub(crate) const MOST: u32 = 5;
 /// A loss is a new one, not one that repeats, when so many of the first pauses have passed since the last restore.
 const CALM: u64 = 64;
 
+/// A pod that is not complete is tried again at most once a second.
+const LEAST: u64 = 1000;
+
 /// What may be done about a loss now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum GuardTurn {
     /// Restore, as this attempt in a row, from 1 on.
     Now(u32),
-    /// Not before this moment (`CLOCK_BOOTTIME`, milliseconds).
-    At(u64),
-    /// The loss has repeated too often: give up.
-    GiveUp,
-    /// It was given up before.
+    /// Not before this moment (`CLOCK_BOOTTIME`, milliseconds), as this attempt.
+    At(u64, u32),
+    /// The loss has repeated too often.
     GivenUp,
 }
 
-/// The turn of a loss at `now`; `pause`, in milliseconds, is the time between the first restore and the second.
-pub(super) fn turn(pace: &mut GuardPace, now: u64, pause: u64) -> GuardTurn {
+impl GuardTurn {
+    pub(super) fn is_now(self) -> bool {
+        matches!(self, Self::Now(_))
+    }
+}
+
+/// The turn of a link that is lost at `now`; `pause`, in milliseconds, is the time between the first restore and the second.
+pub(super) fn of_loss(pace: &mut GuardPace, now: u64, pause: u64) -> GuardTurn {
+    let calm = pause.saturating_mul(CALM);
+    let Some(last) = pace.last.filter(|last| now < last.saturating_add(calm)) else {
+        *pace = GuardPace::default();
+        return GuardTurn::Now(1);
+    };
+    pace.given_up = pace.attempts >= MOST;
     if pace.given_up {
         return GuardTurn::GivenUp;
     }
-    let Some(last) = pace.last.filter(|_| pace.attempts > 0) else {
-        return GuardTurn::Now(1);
-    };
-    if now >= last.saturating_add(pause.saturating_mul(CALM)) {
-        *pace = GuardPace::default();
-        return GuardTurn::Now(1);
-    }
-    if pace.attempts >= MOST {
-        pace.given_up = true;
-        return GuardTurn::GiveUp;
-    }
-    let at = last.saturating_add(pause << (pace.attempts - 1));
+    turn(last + wait(pace, pause), pace, now)
+}
+
+/// The turn of a pod that a restore could not complete: it is never given up.
+pub(super) fn of_pod(pace: &GuardPace, now: u64, pause: u64) -> GuardTurn {
+    turn(
+        pace.last.unwrap_or_default() + until_retry(pace, pause),
+        pace,
+        now,
+    )
+}
+
+/// How long after the last attempt a pod is tried again.
+pub(super) fn until_retry(pace: &GuardPace, pause: u64) -> u64 {
+    wait(pace, pause.max(LEAST))
+}
+
+fn wait(pace: &GuardPace, pause: u64) -> u64 {
+    let doubled = 1 << pace.attempts.saturating_sub(1).min(CALM.ilog2());
+    pause.saturating_mul(doubled)
+}
+
+fn turn(at: u64, pace: &GuardPace, now: u64) -> GuardTurn {
     if now < at {
-        GuardTurn::At(at)
+        GuardTurn::At(at, pace.attempts + 1)
     } else {
         GuardTurn::Now(pace.attempts + 1)
     }
@@ -55,35 +80,42 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_pause_doubles_until_the_guard_gives_up() {
+    fn the_pause_doubles_until_a_loss_is_given_up_and_after_a_calm_time_it_is_a_new_one() {
         let (mut pace, mut now, mut pauses) = (GuardPace::default(), 1000, Vec::new());
         loop {
-            match turn(&mut pace, now, 10) {
+            match of_loss(&mut pace, now, 10) {
                 GuardTurn::Now(attempt) => {
                     assert_eq!(attempt, pace.attempts + 1);
                     begin(&mut pace, now);
                 }
-                GuardTurn::At(at) => {
+                GuardTurn::At(at, _) => {
                     pauses.push(at - now);
                     now = at;
                 }
-                GuardTurn::GiveUp => break,
-                GuardTurn::GivenUp => unreachable!("not before it gives up"),
+                GuardTurn::GivenUp => break,
             }
         }
         assert_eq!(pauses, [10, 20, 40, 80]);
         assert_eq!(pace.attempts, MOST);
-        assert_eq!(turn(&mut pace, now + 1_000_000, 10), GuardTurn::GivenUp);
+        assert_eq!(of_loss(&mut pace, now + 639, 10), GuardTurn::GivenUp);
+        assert_eq!(of_loss(&mut pace, now + 640, 10), GuardTurn::Now(1));
+        assert_eq!(pace, GuardPace::default());
     }
 
     #[test]
-    fn a_loss_after_a_calm_time_is_a_new_one() {
+    fn a_pod_is_tried_again_for_ever_in_pauses_that_grow_to_a_limit() {
         let mut pace = GuardPace::default();
-        for now in [0, 10, 30, 70, 150] {
-            assert!(matches!(turn(&mut pace, now, 10), GuardTurn::Now(_)));
+        let mut now = 0;
+        let mut pauses = Vec::new();
+        for _ in 0..9 {
             begin(&mut pace, now);
+            let GuardTurn::At(at, _) = of_pod(&pace, now, 0) else {
+                panic!("at once")
+            };
+            pauses.push((at - now) / 1000);
+            now = at;
+            assert!(matches!(of_pod(&pace, now, 0), GuardTurn::Now(_)));
         }
-        assert_eq!(turn(&mut pace, 150 + 640, 10), GuardTurn::Now(1));
-        assert_eq!(pace.attempts, 0);
+        assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 64, 64, 64]);
     }
 }

@@ -22,6 +22,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::low_level::pipe;
 
 use crate::clock::boottime;
+use crate::context::ConfigSetting;
 use crate::kernel::Error;
 use crate::kernel::events::{LinkChange, LinkEvents};
 use crate::kernel::kmsg::KernelLogReader;
@@ -43,6 +44,8 @@ const MOST_RETRY: Duration = Duration::from_secs(300);
 /// What a look needs to know.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct LookInput {
+    /// What the configuration file sets.
+    pub config: Vec<ConfigSetting>,
     /// What the last look left.
     pub record: Option<GuardRecord>,
     /// When links of the host were lost (`CLOCK_BOOTTIME`, milliseconds).
@@ -71,10 +74,14 @@ enum Woken {
     End,
 }
 
-/// Watches until SIGTERM or SIGINT.
-pub(crate) fn watch(folder: &Path) -> Result<(), Error> {
+/// Watches until SIGTERM or SIGINT; before each look it asks for what the configuration file sets.
+pub(crate) fn watch(
+    folder: &Path,
+    config: &mut dyn FnMut() -> Vec<ConfigSetting>,
+) -> Result<(), Error> {
     let mut watch = Watch::start(folder)?;
     loop {
+        watch.input.config = config();
         if watch.look()? {
             return Ok(());
         }

@@ -63,6 +63,13 @@ impl Restored {
         self.host.is_some() && !has_errors && self.broken().next().is_none()
     }
 
+    /// Whether no step was carried out, on the host or in a pod.
+    pub(crate) fn is_unchanged(&self) -> bool {
+        let host = self.host.iter().flat_map(|(steps, _)| steps);
+        let pods = self.pods.iter().flat_map(|pod| &pod.done);
+        host.chain(pods).next().is_none()
+    }
+
     /// The number of pods in this state.
     pub(crate) fn count(&self, state: RestoreState) -> usize {
         self.pods.iter().filter(|pod| pod.state == state).count()

@@ -253,6 +253,15 @@ impl Guard {
         Ok(self.tidy_windows().err().into_iter().collect())
     }
 
+    /// Removes the record of a window that changed nothing, and its log.
+    pub(crate) fn forget_window(&self, id: &str) -> Result<(), StoreError> {
+        let files = [self.store.record_path(id), self.store.window_log_path(id)];
+        for path in files.into_iter().filter(|path| path.exists()) {
+            disk::remove(&path).map_err(StoreError::io("cannot remove", &path))?;
+        }
+        file::sync_folder(&self.store.windows_folder())
+    }
+
     /// Makes the file of a window that is over its record.
     fn publish(&self, path: &Path, record: &Path) -> Result<(), StoreError> {
         let folder = self.store.windows_folder();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::IfName;
+use crate::model::{IfName, PodId};
 
 /// Version of the format.
 pub const GUARD_SCHEMA: u32 = 1;
@@ -25,8 +25,10 @@ pub struct GuardRecord {
     pub told: BTreeMap<IfName, Vec<u32>>,
     /// The devices of the host that were missing at the last look.
     pub missing: Vec<IfName>,
-    /// How often a loss repeated.
-    pub pace: GuardPace,
+    /// How often each link was lost in a row, by its recorded name.
+    pub losses: BTreeMap<IfName, GuardPace>,
+    /// The pods that a restore could not complete.
+    pub incomplete: BTreeMap<PodId, IncompletePod>,
     /// Whether something is lost or left alone: then every event of a link matters.
     pub is_waiting: bool,
     /// Whether a pod could not be observed: the next look follows without an event.
@@ -43,7 +45,25 @@ pub struct GuardRecord {
     pub last: Option<UnplannedEnd>,
 }
 
-/// How often a loss repeated.
+impl GuardRecord {
+    /// The links that the guard restores no more, each with the restores in a row before that.
+    pub fn given_up(&self) -> impl Iterator<Item = (&IfName, u32)> {
+        let links = self.losses.iter();
+        links.filter_map(|(name, pace)| pace.given_up.then_some((name, pace.attempts)))
+    }
+}
+
+/// A pod that a restore could not complete, although its links of the host were back.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct IncompletePod {
+    /// What was in the way.
+    pub why: String,
+    /// How often it was tried.
+    pub pace: GuardPace,
+}
+
+/// How often a link was lost, or a pod restored, in a row.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GuardPace {
     /// The restores that followed each other closely.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::guard::decide::{GuardDecision, LeftAlone, Wanted};
+use crate::guard::decide::{GuardDecision, LeftAlone, Tried, Wanted};
 use crate::model::text::{count, duration, escape, join};
 use crate::model::{IfName, Loss};
 use crate::report::text::bounded;
@@ -19,19 +19,20 @@ sentences! {
         LeftAlone(left) => "left alone: {lost}. Run `netfix check`, then `netfix restore`"
             (lost = join(bounded(left.iter().map(alone)), ", ")),
         Restore(wanted) if wanted.resumes => "completing the restore of a guard that is gone{attempt}" (attempt = attempt(wanted)),
+        Restore(wanted) if wanted.is_retry() => "restoring {pods} again{attempt}"
+            (pods = join(bounded(wanted.again.iter().map(|title| escape(title))), ", "), attempt = attempt(wanted)),
         Restore(wanted) => "restoring the pods on {lost}{attempt}" (lost = or_devices(&wanted.lost), attempt = attempt(wanted)),
-        Later { at: _, after, attempt } => "the loss repeats: attempt {attempt} follows in {after}"
+        Later { at: _, after, attempt } => "the loss repeats: attempt {attempt} is due in {after}"
             (after = duration(Duration::from_millis(*after))),
-        GivesUp { attempts } => "the loss repeats after {attempts}: no more restores"
-            (attempts = count(*attempts as usize, "restore")),
-        GivenUp { attempts } => "the loss repeated after {attempts}: still no more restores"
-            (attempts = count(*attempts as usize, "restore")),
+        GivenUp { links, attempts } => "{links} was lost again after {attempts} in a row: no more restores of the pods on it"
+            (links = join(links, ", "), attempts = count(*attempts as usize, "restore")),
     }
 }
 
 /// What is left alone, and why.
 fn alone(left: &LeftAlone) -> String {
     let why = match (&left.loss, &left.pod) {
+        _ if left.tried.is_some() => left.tried.iter().map(tried).collect(),
         (None, _) => "its checkpoint cannot be read".to_owned(),
         (Some(Loss { link, what }), Some(_)) => {
             format!("{link} {what}; the host's links under it stayed")
@@ -42,6 +43,15 @@ fn alone(left: &LeftAlone) -> String {
     };
     let whose = left.pod.as_deref().unwrap_or("the host");
     format!("{} ({})", escape(whose), escape(&why))
+}
+
+/// What was in the way of a restore, and when the next one follows.
+fn tried(Tried { why, pause }: &Tried) -> String {
+    let pause = duration(Duration::from_millis(*pause));
+    match why.as_str() {
+        "" => format!("not complete after a restore; tried again after {pause}"),
+        why => format!("{why}; tried again after {pause}"),
+    }
 }
 
 /// A device inside a pod is no link of the host.

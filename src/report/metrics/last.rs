@@ -15,7 +15,7 @@ pub(super) fn of_guard(guard: &GuardRecord, text: &mut Text) {
     text.one(
         "netfix_guard_given_up",
         "Whether netfix guard restores no more, because a loss repeats.",
-        Some(u8::from(guard.pace.given_up)),
+        Some(u8::from(guard.given_up().next().is_some())),
     );
     let last = guard.last.as_ref();
     text.one(

@@ -114,7 +114,8 @@ fn what_the_guard_has_done_is_counted() {
         restores: 3,
         ..GuardRecord::default()
     };
-    record.pace.given_up = true;
+    let lost = record.losses.entry("eth0".parse().unwrap()).or_default();
+    lost.given_up = true;
     record.last = Some(crate::model::window::UnplannedEnd {
         window: None,
         at: "2026-11-21T21:00:59.500Z".to_owned(),

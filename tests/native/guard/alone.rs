@@ -235,14 +235,14 @@ fn a_loss_that_repeats_is_given_up_until_a_person_restores() {
     }
     assert_eq!(attempts, 5, "{text}");
     assert!(
-        text.contains("the loss repeats: attempt 5 follows in"),
+        text.contains("the loss repeats: attempt 5 is due in"),
         "{text}"
     );
     assert!(
         text.contains("lost again after 5 restores in a row"),
         "{text}"
     );
-    assert_eq!(remembered(&node)["pace"]["given_up"], true);
+    assert_eq!(remembered(&node)["losses"]["eth0"]["given_up"], true);
     once(&node, "").exits(1);
     assert!(!pods[0].has_eth0(), "it had given up");
     node.netfix("check")

@@ -1,5 +1,7 @@
 //! Losses that are restored: the NIC, late or at once, a link on it, a young pod.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::thread;
 use std::time::Duration;
 
@@ -65,6 +67,93 @@ fn a_loss_while_it_restores_is_restored_too() {
     for (pod, before) in pods.iter().zip(&before) {
         pod.assert_same_as(before);
     }
+}
+
+#[test]
+fn a_pod_that_cannot_be_completed_disarms_the_guard_for_nobody_and_comes_back_when_it_can() {
+    let node = Node::new();
+    let pods = node.simple_pods(3);
+    let before: Vec<_> = pods.iter().map(Pod::capture).collect();
+    node.snapshot();
+    let guard = Guard::start(&node, "");
+    let address = pods[0].address();
+    let lose = || {
+        node.lose();
+        node.reload_without_carrier();
+        // Another machine has taken the address meanwhile.
+        let words = format!("addr add {address}/16 dev up0");
+        node.gateway.ip(&words);
+        node.give_carrier();
+    };
+    lose();
+    guard.says(&format!("{address}: "));
+    guard.says("tried again after 8 s");
+    let memory = remembered(&node);
+    assert!(
+        memory["losses"]["eth0"]["attempts"].as_u64() <= Some(2),
+        "{memory:#}"
+    );
+    assert_eq!(
+        memory["incomplete"].as_object().map(serde_json::Map::len),
+        Some(1)
+    );
+    assert!(!guard.text().contains("loss-repeats"), "{}", guard.text());
+    // What was tried in vain leaves no record.
+    let windows = guard.windows().len();
+    assert!(windows <= 2, "{}", guard.text());
+    // The next loss is restored for the others at once.
+    lose();
+    guard.closes(windows + 1);
+    for (pod, before) in pods.iter().zip(&before).skip(1) {
+        pod.assert_same_as(before);
+    }
+    node.gateway.ip(&format!("addr del {address}/16 dev up0"));
+    let is_back = || pods[0].ip("addr show").contains(&format!("{address}/"));
+    assert!(wait_until(is_back), "{}", guard.text());
+    guard.closes(windows + 2);
+    pods[0].assert_same_as(&before[0]);
+    assert_eq!(remembered(&node)["incomplete"], json!({}));
+}
+
+#[test]
+fn the_configuration_file_holds_for_the_guard_also_after_it_broke() {
+    let node = Node::new();
+    let pods = node.simple_pods(1);
+    node.snapshot();
+    let file = node.temp().join("config.toml");
+    let write = |text: &str| {
+        fs::write(&file, text).expect("a file");
+        let mode = fs::Permissions::from_mode(0o600);
+        fs::set_permissions(&file, mode).expect("its mode");
+    };
+    let with = |words: &str| {
+        let mut command = node.netfix_command(&[], &quick(words));
+        command.env("NETFIX_CONFIG", &file);
+        command
+    };
+    write("nonsense = 1\n");
+    Run::of(&mut with("--once"))
+        .exits(2)
+        .stderr_has(&["config.toml:1: nonsense"]);
+    // Without a probe the pod gets the address that the gateway has.
+    write("[guard]\nconflict-probe = \"off\"\n");
+    let guard = Guard::run(&node, with(""));
+    let address = pods[0].address();
+    for windows in [1, 2] {
+        node.lose();
+        node.reload_without_carrier();
+        node.gateway.ip(&format!("addr add {address}/16 dev up0"));
+        node.give_carrier();
+        guard.closes(windows);
+        assert!(
+            pods[0].ip("addr show").contains(&format!("{address}/")),
+            "{}",
+            guard.text()
+        );
+        write("nonsense = 1\n");
+    }
+    guard.says("config.toml:1: nonsense");
+    guard.says("what the file set before stays");
 }
 
 #[test]
