@@ -28,7 +28,7 @@ sentences! {
         FunctionsAssigned => "a virtual machine has a virtual function of the device: stop the machine, or detach the function",
         ReferenceLeaked => "a program or the kernel holds a reference to the link, so the driver cannot be unloaded. End the \
             programs with sockets on it; if this line still comes again for minutes, only a reboot helps",
-        FunctionLoops => "the driver of a virtual function does not reach the physical function and starts again and again. Load a driver \
+        FunctionLoops => "the driver of a virtual function starts again and again: it may not reach the physical function. Load a driver \
             that fits that of the physical function",
     }
 }
