@@ -21,7 +21,7 @@ struct Boot {
 }
 
 /// The longest first. All scenarios of one machine have the same line `# lab:`.
-const BOOTS: [Boot; 17] = [
+const BOOTS: [Boot; 18] = [
     Boot {
         name: "dockershim",
         scenarios: &[
@@ -111,6 +111,10 @@ const BOOTS: [Boot; 17] = [
     Boot {
         name: "netdevsim",
         scenarios: &["nic-refused", "nic-devlink"],
+    },
+    Boot {
+        name: "netdevsim-udev",
+        scenarios: &["nic-renamed"],
     },
     Boot {
         name: "nic-owners",
