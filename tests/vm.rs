@@ -67,6 +67,7 @@ const BOOTS: [Boot; 18] = [
             "vlan-id-taken",
             "half-repaired",
             "renamed",
+            "nic-held",
             "router",
             "radvd",
             "host-alone",
