@@ -151,7 +151,8 @@ const PATTERNS: [Pattern; 13] = [
         least: 5,
         ..of(
             &["iavf", "igbvf", "ixgbevf"],
-            &["enabling device ("],
+            // Of the kernel, and at each start of these drivers.
+            &["enabling device (", "MAC address: ", " Virtual Function"],
             KernelCause::FunctionLoops,
         )
     },
