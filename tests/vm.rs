@@ -21,7 +21,7 @@ struct Boot {
 }
 
 /// The longest first. All scenarios of one machine have the same line `# lab:`.
-const BOOTS: [Boot; 17] = [
+const BOOTS: [Boot; 18] = [
     Boot {
         name: "dockershim",
         scenarios: &[
@@ -67,6 +67,7 @@ const BOOTS: [Boot; 17] = [
             "vlan-id-taken",
             "half-repaired",
             "renamed",
+            "nic-held",
             "router",
             "radvd",
             "host-alone",
@@ -111,6 +112,10 @@ const BOOTS: [Boot; 17] = [
     Boot {
         name: "netdevsim",
         scenarios: &["nic-refused", "nic-devlink"],
+    },
+    Boot {
+        name: "netdevsim-udev",
+        scenarios: &["nic-renamed"],
     },
     Boot {
         name: "nic-owners",

@@ -28,6 +28,8 @@ impl Drop for Background {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::SeqCst);
         if let Some(thread) = self.thread.take() {
+            // It may be parked.
+            thread.thread().unpark();
             // The panic was reported there.
             let _ = thread.join();
         }

@@ -2,6 +2,7 @@
 
 pub(crate) mod devconf;
 pub(crate) mod files;
+pub(in crate::kernel) mod module;
 pub(crate) mod ntable;
 pub mod sysctl;
 pub mod sysfs;

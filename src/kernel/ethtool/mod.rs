@@ -8,12 +8,10 @@ mod dcb;
 mod device;
 mod features;
 mod fields;
-mod hwmode;
 mod ioctl;
 mod irqs;
 mod link_modes;
 mod message;
-mod module;
 mod queues;
 mod read;
 mod write;
@@ -27,8 +25,8 @@ pub(crate) use write::set;
 use std::collections::BTreeSet;
 
 use crate::kernel::devlink::DevlinkReader;
-use crate::kernel::ethtool::hwmode::HardwareBridges;
 use crate::kernel::ethtool::read::NicReader;
+use crate::kernel::link::hwmode::HardwareBridges;
 use crate::model::NetState;
 use crate::model::net::link::nic::{NicGroup, NicState};
 

@@ -2,11 +2,12 @@
 
 use super::device::DriverInfo;
 use super::ioctl::{IoctlDevice, flows, private, rss, tunables, words};
-use super::{features, hwmode, irqs, link_modes, message, queues};
+use super::{features, irqs, link_modes, message, queues};
 use crate::fault::point;
 use crate::kernel::codec::nested::{Nested, set_word};
 use crate::kernel::conf::sysfs::Sysfs;
 use crate::kernel::error::SetError;
+use crate::kernel::link::hwmode;
 use crate::kernel::plain::genl::{ETHTOOL, Genl};
 use crate::kernel::{Errno, devlink};
 use crate::model::IfName;

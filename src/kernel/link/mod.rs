@@ -5,6 +5,7 @@ pub(crate) mod bond;
 mod change;
 mod data;
 pub mod fdb;
+pub(in crate::kernel) mod hwmode;
 mod kind;
 pub mod multicast;
 pub mod ports;

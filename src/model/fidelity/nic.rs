@@ -153,13 +153,8 @@ pub const NIC: AttributeTable = AttributeTable {
             38,
             "parameters of the driver's module",
             Named,
-            "kernel/ethtool/module",
+            "kernel/conf/module",
         ),
-        row(
-            39,
-            "bridge link set hwmode",
-            Restored,
-            "kernel/ethtool/hwmode",
-        ),
+        row(39, "bridge link set hwmode", Restored, "kernel/link/hwmode"),
     ],
 };

@@ -69,7 +69,7 @@ pub enum KernelCause {
     FunctionsAssigned,
     /// A part of the kernel does not release a link.
     ReferenceLeaked,
-    /// The driver of a virtual function finds no physical function, and begins again.
+    /// The driver of a virtual function starts again and again: most often it finds no physical function.
     FunctionLoops,
 }
 
@@ -82,6 +82,8 @@ struct Pattern {
     cause: KernelCause,
     /// Whether the line may name no device.
     is_of_all: bool,
+    /// So often the line must come.
+    least: u64,
 }
 
 const fn of(
@@ -94,13 +96,14 @@ const fn of(
         drivers,
         cause,
         is_of_all: drivers.is_empty(),
+        least: 1,
     }
 }
 
 const WAITING: &str = "unregister_netdevice: waiting for ";
 const FREE: &str = " to become free";
 
-const PATTERNS: [Pattern; 12] = [
+const PATTERNS: [Pattern; 13] = [
     of(&["ice"], &["Safe Mode"], KernelCause::SafeMode),
     of(
         &["i40e", "ice", "ixgbe"],
@@ -143,6 +146,16 @@ const PATTERNS: [Pattern; 12] = [
         &["Failed to communicate with PF"],
         KernelCause::FunctionLoops,
     ),
+    Pattern {
+        // Two loads of the driver, and what a restore binds again, have fewer.
+        least: 5,
+        ..of(
+            &["iavf", "igbvf", "ixgbevf"],
+            // Of the kernel, and at each start of these drivers.
+            &["enabling device (", "MAC address: ", " Virtual Function"],
+            KernelCause::FunctionLoops,
+        )
+    },
     of(&[], &["Unknown symbol"], KernelCause::UnknownSymbol),
     of(&[], &[WAITING], KernelCause::ReferenceLeaked),
 ];
@@ -216,7 +229,7 @@ impl KernelNames {
 }
 
 impl KernelLog {
-    /// Keeps a line if it is about a device of the record, or names a cause that needs none; returns one that is new.
+    /// Keeps a line if it is about a device of the record, or names a cause that needs none; returns one that is new, or has a cause now.
     pub fn take(&mut self, at: u64, text: &str, names: &KernelNames) -> Option<KernelLine> {
         let text = printable(text);
         let device = names.find(&text).cloned();
@@ -225,16 +238,19 @@ impl KernelLog {
         if device.is_none() && !is_known {
             return None;
         }
-        let cause = pattern.map(|pattern| pattern.cause);
         // The loopback device of a namespace is on no device.
-        let cause = cause.filter(|_| waits_for(&text) != Some("lo"));
+        let pattern = pattern.filter(|_| waits_for(&text) != Some("lo"));
+        let cause_after = |times| Some(pattern.filter(|one| one.least <= times)?.cause);
+        let cause = cause_after(1);
         let is_same = |known: &&mut KernelLine| {
             let is_cause = cause.is_some() && (known.cause, &known.device) == (cause, &device);
             is_cause || known.text == text
         };
         if let Some(known) = self.lines.iter_mut().find(is_same) {
             (known.last, known.times) = (at, known.times + 1);
-            return None;
+            let found = cause_after(known.times).filter(|_| known.cause.is_none());
+            known.cause = known.cause.or(found);
+            return found.map(|_| known.clone());
         }
         if self.lines.len() >= LINES {
             let other = self.lines.iter().rposition(|line| line.cause.is_none());

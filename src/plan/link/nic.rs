@@ -8,7 +8,7 @@ use crate::model::net::link::OtherDriver;
 use crate::model::net::link::nic::{NicGroup, NicKey, NicSettings, NicState, NicValue};
 use crate::model::problem::{Object, PlanCause};
 use crate::model::text::module_name;
-use crate::model::window::SettingResult;
+use crate::model::window::{KernelCause, SettingResult};
 use crate::model::{IfName, Indexed, Link, NetState, Problem};
 use crate::plan::drivers::parameters::option;
 use crate::plan::{NicMode, NicRules, NicStep, Observed, Plan};
@@ -132,13 +132,14 @@ fn comparable<'a>(
     let Some(cause) = crippled(then, state).filter(|_| is_new) else {
         return Some((then, state));
     };
-    plan.problems.push(cause.error(&wanted.name));
+    let problem = PlanCause::Crippled { cause }.error(&wanted.name);
+    plan.problems.push(problem);
     None
 }
 
 /// Why a device of ice or i40e lacks nearly all that it had: the driver found no package for it (`ice_ethtool_safe_mode_ops`), or its
 /// firmware awaits its repair (`i40e_ethtool_recovery_mode_ops`). One problem is in the place of one for each setting.
-fn crippled(then: &NicState, now: &NicState) -> Option<PlanCause> {
+fn crippled(then: &NicState, now: &NicState) -> Option<KernelCause> {
     let lost = |group| then.settings.contains_key(&group) && !now.settings.contains_key(&group);
     let combined = now.settings.get(&NicGroup::Channels).into_iter().flatten();
     let mut queues = combined.filter(|(key, _)| key.as_str() == "combined");
@@ -146,10 +147,10 @@ fn crippled(then: &NicState, now: &NicState) -> Option<PlanCause> {
     let is_poor = lost(NicGroup::Coalesce) && !now.settings.contains_key(&NicGroup::Private);
     match driver {
         Some("i40e" | "ice") if is_poor && lost(NicGroup::Rings) && lost(NicGroup::Channels) => {
-            Some(PlanCause::FirmwareRecovery)
+            Some(KernelCause::RecoveryMode)
         }
         Some("ice") if is_poor && queues.all(|(_, number)| *number == NicValue::Number(1)) => {
-            Some(PlanCause::SafeMode)
+            Some(KernelCause::SafeMode)
         }
         _ => None,
     }

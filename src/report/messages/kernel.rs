@@ -13,8 +13,8 @@ sentences! {
     KernelCause {
         SafeMode => "ice runs in safe mode, with one queue and without virtual functions: it found no DDP package that fits. Install the \
             package of the new driver in /lib/firmware/intel/ice/ddp, and load the driver again",
-        RecoveryMode => "the firmware of the device is in recovery mode: no driver helps. Restart the machine with a power cycle, or flash \
-            the firmware again",
+        RecoveryMode => "the firmware of the device is in recovery mode: no driver and no rollback helps. Restart the machine with a power \
+            cycle, or flash the firmware again with the vendor's tool",
         PromiscuousForced => "the filters of i40e are full: it receives all frames, and the processors drop those of others. Fewer pods or \
             VLANs on the device would end that",
         MacFilterLimit => "the filters of ice are full: pods beyond that receive nothing. `ip link set DEVICE promisc on` lets them in",
@@ -26,9 +26,9 @@ sentences! {
             (ixgbe: allow_unsupported_sfp=1)",
         UnknownSymbol => "a module does not fit the new driver and is not loaded. Install the one that comes with the driver",
         FunctionsAssigned => "a virtual machine has a virtual function of the device: stop the machine, or detach the function",
-        ReferenceLeaked => "a part of the kernel does not release the link, so the driver cannot be unloaded. If this line comes again for \
-            minutes, only a reboot helps",
-        FunctionLoops => "the driver of a virtual function does not reach the physical function and starts again and again. Load a driver \
+        ReferenceLeaked => "a program or the kernel holds a reference to the link, so the driver cannot be unloaded. End the \
+            programs with sockets on it; if this line still comes again for minutes, only a reboot helps",
+        FunctionLoops => "the driver of a virtual function starts again and again: it may not reach the physical function. Load a driver \
             that fits that of the physical function",
     }
 }

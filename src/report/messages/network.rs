@@ -78,10 +78,7 @@ sentences! {
             down, then run `netfix restore`" (then = then.short(), now = present(now.as_ref(), driver.as_deref())),
         ModuleParameter { then, now, option } => "is {now}, was {then}: a module takes its parameters when it is loaded. Write `{option}` \
             to a file in /etc/modprobe.d, and load the driver again" (then = then.short(), now = present(now.as_ref(), None)),
-        SafeMode => "the driver runs in safe mode: one queue, no virtual functions, few settings. It found no firmware package (DDP) that \
-            fits. Install the package for this version of the driver, and load the driver again",
-        FirmwareRecovery => "the firmware of the device is in recovery mode: no driver and no rollback helps. Repair it with the \
-            vendor's tool for the NVM",
+        Crippled { cause } => "{cause}",
         SettingMayReset { then, now, driver } => "is {now}, was {then}: netfix does not set it, because that resets some devices. Configure it \
             again with dcb(8) or lldptool(8)" (then = then.short(), now = present(now.as_ref(), driver.as_deref())),
         SettingsGone => "the driver reports no settings any more: none can be compared or restored",

@@ -12,7 +12,7 @@ use crate::kernel::Error;
 use crate::managers::Owners;
 use crate::matching::host_baseline::HostBaseline;
 use crate::model::problem::{Cause, ConflictCause, PlanCause, RestoreCause};
-use crate::model::window::LostSetting;
+use crate::model::window::{KernelCause, LostSetting};
 use crate::model::{Address, IfName, Link, LinkKind, Problem};
 use crate::plan::{AwaitedEvent, Change, HostLinks, NetlinkStep, Plan, Step};
 use crate::progress::{Listener, Progress, Wait};
@@ -143,7 +143,9 @@ impl<'a> HostJob<'a> {
 
     /// The devices that have no network.
     pub(in crate::restore) fn devices(&self) -> DeviceFaults {
-        let is_crippled = |problem: &&Problem| *problem.cause == Cause::Plan(PlanCause::SafeMode);
+        let cause = KernelCause::SafeMode;
+        let cause = Cause::Plan(PlanCause::Crippled { cause });
+        let is_crippled = |problem: &&Problem| *problem.cause == cause;
         let crippled = self.last.problems.iter().filter(is_crippled);
         DeviceFaults {
             missing: self.last.missing.clone(),

@@ -60,14 +60,20 @@ fn problems() -> Vec<Problem> {
         }
         all.push(PlanCause::SettingsGone.error(Object::nic(&dev, None, None)));
         all.push(RestoreCause::NoCarrier.warning(&dev));
+        all.push(PlanCause::DeviceMissing { hardware: None }.error(&dev));
     }
-    let function: IfName = "vf0".parse().unwrap();
-    all.push(PlanCause::DeviceMissing { hardware: None }.error(&function));
-    for pod in ["on-eth0", "on-eth1"] {
+    for (pod, lower) in [("on-eth0", "eth0"), ("on-eth1", "eth1")] {
+        let id = PodId::try_from(pod.to_owned()).unwrap();
         let timeout = Duration::from_secs(5);
-        let mut silent = GatewayCause::NoAnswer { timeout }.error("10.3.0.1 via eth0");
-        silent.pod = Some(PodId::try_from(pod.to_owned()).unwrap());
-        all.push(silent);
+        let silent = GatewayCause::NoAnswer { timeout }.error("10.3.0.1 via eth0");
+        // All pods have a link with the name of the device.
+        let (own, parent) = (
+            Object::from("eth0".parse::<IfName>().unwrap()),
+            lower.parse(),
+        );
+        let parent = parent.unwrap();
+        let missing = PlanCause::HostLinkMissing { parent }.error(own);
+        all.extend([silent.of(&id), missing.of(&id)]);
     }
     all
 }

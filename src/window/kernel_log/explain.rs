@@ -62,7 +62,6 @@ fn is_of(
     problem: &Problem,
     is_on: &impl Fn(&PodId, &IfName) -> bool,
 ) -> bool {
-    let device = problem.object.device();
     let is_of_setting = matches!(problem.code(), Code::SettingRefused | Code::SettingUnknown);
     let is_absent = matches!(problem.code(), Code::ParentMissing | Code::NoCarrier);
     // The settings show it too (`plan/link/nic.rs`).
@@ -75,18 +74,22 @@ fn is_of(
         }
         KernelCause::UnsupportedModule => is_absent,
         // Its physical function, by which a function without a device is named, is there.
-        KernelCause::FunctionLoops => problem.code() == Code::ParentMissing,
+        KernelCause::FunctionLoops | KernelCause::ReferenceLeaked => {
+            problem.code() == Code::ParentMissing
+        }
         KernelCause::MacFilterLimit
         | KernelCause::AddressesDropped
         | KernelCause::FilterFailure => {
-            let pod = problem.pod.as_ref().zip(logged.device.as_ref());
-            return problem.code() == Code::GatewayUnreachable
-                && pod.is_some_and(|(pod, device)| is_on(pod, device));
+            problem.pod.is_some() && problem.code() == Code::GatewayUnreachable
         }
         KernelCause::PromiscuousForced
         | KernelCause::UnknownSymbol
-        | KernelCause::FunctionsAssigned
-        | KernelCause::ReferenceLeaked => false,
+        | KernelCause::FunctionsAssigned => false,
     };
-    is_explained && device.is_some() && device == logged.device.as_ref()
+    // The link of a pod may have the name of the device.
+    let is_of_device = |device| match &problem.pod {
+        Some(pod) => is_on(pod, device),
+        None => problem.object.device() == Some(device),
+    };
+    is_explained && logged.device.as_ref().is_some_and(is_of_device)
 }

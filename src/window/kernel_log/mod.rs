@@ -57,7 +57,7 @@ impl KernelWatch {
                 if is_last {
                     return;
                 }
-                thread::sleep(INTERVAL);
+                thread::park_timeout(INTERVAL);
             }
         });
         Self { log, thread }

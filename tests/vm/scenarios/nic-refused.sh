@@ -57,3 +57,28 @@ expect_exit 0 nf restore --nic-wait 20s
 no_step
 ethtool -g "$NIC" | sed '1,/Current/d' | grep -q 'RX:.*4096' || fail "$(ethtool -g "$NIC")"
 ethtool --show-fec "$NIC" | grep -q 'Configured.*RS' || fail "$(ethtool --show-fec "$NIC")"
+
+step "a window, in which the driver comes back with one queue: the pod is back, each setting is named, and no rollback runs for that"
+echo 2 >"/sys/class/net/$NIC/queues/rx-1/rps_cpus"
+echo 2 >"/sys/class/net/$NIC/queues/tx-1/xps_cpus"
+capture_nics "$WORK/before" "$NIC"
+expect_exit 5 nf upgrade --foreground --yes --runtime none --nic-wait 20s --watch 1s --rollback "touch $WORK/rolled-back" -- \
+    sh -c 'cd /sys/bus/netdevsim && echo 1 >del_device && echo "1 1 1" >new_device'
+[ ! -e "$WORK/rolled-back" ] || fail "the rollback ran"
+printed "setting-refused: nic $NIC channels combined: was 2, is 1, at most 1"
+printed "the NIC has 1 queue now, so netfix cannot restore nic $NIC queues tx-1/xps_cpus"
+printed "the NIC has 1 queue now, so netfix cannot restore queues/rx-1/rps_cpus"
+printed "Host affected: 1 of 1 pod back.*; 2 settings of NICs not restored"
+expect_exit 0 "$NETFIX" --state-dir "$STATE" report
+printed "^$NIC +channels combined +2 +1 +refused"
+printed "^$NIC +queues tx-1/xps_cpus +2 +the default +refused"
+capture "$WORK/after"
+same "$WORK/before" "$WORK/after" pod1
+
+step "the driver with four queues is back: everything is as before"
+forget 1
+NIC=$(simulated 1 1 4)
+expect_exit 0 nf restore --nic-wait 20s
+capture_nics "$WORK/after" "$NIC"
+same_nics "$WORK/before" "$WORK/after" "$NIC"
+no_step

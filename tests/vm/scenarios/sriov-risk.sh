@@ -51,3 +51,23 @@ through_function pod2 203.0.113.1 || fail "the pod with the function does not re
 expect_exit 0 "$NETFIX" --state-dir "$STATE" report
 not_left_out
 ! grep -q absent "$OUT" || fail "a NIC is absent in the report"
+
+# again_and_again BUS: its driver is unbound and bound from the time on that $WORK/resets is there, until it is not.
+again_and_again() {
+    local driver=/sys/bus/pci/drivers/igbvf
+    until [ -e "$WORK/resets" ]; do sleep 0.2; done
+    while [ -e "$WORK/resets" ]; do
+        echo "$1" >"$driver/unbind" || :
+        sleep 1
+        echo "$1" >"$driver/bind" || :
+        sleep 1
+    done
+}
+
+step "the driver of the function starts again and again: that is named at once, and the rollback, which ends it, brings the pod back"
+again_and_again "$(function_bus "$NIC" 0)" 2>/dev/null &
+expect_exit 1 nf upgrade --foreground --yes --watch 2s --rollback "rm $WORK/resets; sleep 3" -- bash -c "modprobe -r igb; modprobe igb; touch $WORK/resets"
+printed "kernel: igbvf .*\(the driver of a virtual function starts again and again"
+printed "^Rolled back: 2 of 2 pods back"
+pods_answer pod1
+through_function pod2 203.0.113.1 || fail "the pod with the function does not reach its gateway"

@@ -12,6 +12,7 @@ use crate::model::net::link::OtherDriver;
 use crate::model::net::link::index::IndexUser;
 use crate::model::net::link::nic::NicValue;
 use crate::model::net::link::socket::Program;
+use crate::model::window::KernelCause;
 use crate::model::{Code, Hardware, IfName, LossCause, Mac, PodId};
 
 causes! {
@@ -50,8 +51,7 @@ causes! {
         DcbManaged => SettingDiffers,
         SettingNeedsReload { then: NicValue, now: Option<NicValue>, driver: Option<Box<OtherDriver>> } => SettingDiffers,
         ModuleParameter { then: NicValue, now: Option<NicValue>, option: String } => SettingDiffers,
-        SafeMode => DriverReload,
-        FirmwareRecovery => DriverReload,
+        Crippled { cause: KernelCause } => DriverReload,
         SettingMayReset { then: NicValue, now: Option<NicValue>, driver: Option<Box<OtherDriver>> } => SettingDiffers,
         SettingNeedsDown { then: NicValue, now: Option<NicValue>, driver: Option<Box<OtherDriver>> } => SettingDiffers,
         SettingsGone => SettingUnknown,

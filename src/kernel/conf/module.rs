@@ -1,29 +1,29 @@
 //! Parameters of a driver's module, as far as they can be read. They have the values of its last load, or what was written since.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use super::message::{Values, key};
 use crate::checked;
-use crate::model::net::link::nic::NicValue;
+use crate::model::net::link::nic::{NicKey, NicValue};
 use crate::model::text::module_name;
 
 /// The folders of all modules.
-pub(super) const MODULES: &str = "/sys/module";
+pub(in crate::kernel) const MODULES: &str = "/sys/module";
 /// More parameters than any driver of a NIC has, and longer values.
 const MOST: usize = 128;
 const LONGEST: usize = 256;
 
 /// The parameters of this driver's module.
-pub(super) fn read(modules: &Path, driver: &str) -> Values {
+pub(in crate::kernel) fn read(modules: &Path, driver: &str) -> BTreeMap<NicKey, NicValue> {
     let name = module_name(driver);
     if name.contains('/') || name.starts_with('.') {
-        return Values::new();
+        return BTreeMap::new();
     }
     let entries = fs::read_dir(modules.join(name).join("parameters"));
     let entries = entries.into_iter().flatten().flatten();
     let value = |entry: fs::DirEntry| {
-        let name = key(entry.file_name().to_str()?)?;
+        let name = NicKey::try_from(entry.file_name().into_string().ok()?).ok()?;
         let text = checked::text(entry.path()).ok()?;
         let text = text.trim_end_matches('\n');
         let is_plain =

@@ -9,12 +9,11 @@ use netlink_packet_core::{NLA_F_NESTED, NLM_F_ACK};
 use netlink_sys::protocols::NETLINK_ROUTE;
 use nix::net::if_::if_nametoindex;
 
-use super::message::Values;
+use super::ports;
 use crate::kernel::Errno;
 use crate::kernel::codec::nested::{Nested, word};
 use crate::kernel::codec::text::IFLA_AF_SPEC;
 use crate::kernel::error::SetError;
-use crate::kernel::link::ports;
 use crate::kernel::plain::PlainSocket;
 use crate::kernel::plain::genl::ask;
 use crate::model::IfName;
@@ -34,7 +33,7 @@ const MODES: [&str; 2] = ["veb", "vepa"];
 const KEY: &str = "mode";
 
 /// The modes of all devices of the calling thread's namespace, by their ifindex.
-pub(super) struct HardwareBridges(BTreeMap<u32, NicValue>);
+pub(in crate::kernel) struct HardwareBridges(BTreeMap<u32, NicValue>);
 
 impl HardwareBridges {
     /// Reads them; a kernel that does not answer has none.
@@ -47,7 +46,7 @@ impl HardwareBridges {
         Self(dump.iter().filter_map(|object| mode(object)).collect())
     }
 
-    pub fn of(&self, index: u32) -> Values {
+    pub fn of(&self, index: u32) -> BTreeMap<NicKey, NicValue> {
         let mode = self.0.get(&index).cloned();
         let key = NicKey::try_from(KEY.to_owned()).ok();
         key.zip(mode).into_iter().collect()
@@ -72,7 +71,7 @@ fn mode(object: &[u8]) -> Option<(u32, NicValue)> {
 }
 
 /// `bridge link set dev ... hwmode`.
-pub(super) fn write(dev: &IfName, mode: &str) -> Result<(), SetError> {
+pub(in crate::kernel) fn write(dev: &IfName, mode: &str) -> Result<(), SetError> {
     let index = if_nametoindex(OsStr::from_bytes(dev.as_bytes()))?;
     let request = request(index, mode).ok_or(Errno::EINVAL)?;
     let socket = PlainSocket::open(NETLINK_ROUTE);
