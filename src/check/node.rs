@@ -142,6 +142,7 @@ pub(super) fn carrier(surveyed: &mut Surveyed, links: &HostLinks) -> (Vec<Proble
         host,
         baseline,
         matched,
+        node_state,
         ..
     } = surveyed;
     let parents: BTreeSet<&IfName> = matched
@@ -164,7 +165,9 @@ pub(super) fn carrier(surveyed: &mut Surveyed, links: &HostLinks) -> (Vec<Proble
         .chain(devices.filter(|name| !parents.contains(name)))
         .filter_map(|name| Some((name, silent(&name)?)))
         .collect();
-    let below = snapshot_quality::silent_below_host(&baseline.state, &host.state);
+    let answers = node_state.as_ref().map(|node| node.answers.of_host());
+    let answers = answers.unwrap_or_default();
+    let below = snapshot_quality::silent_below_host(&baseline.state, &answers, &host.state);
     let (mut problems, mut is_coming) = (Vec::new(), false);
     for (name, index) in silent {
         if link::is_coming_up(&mut host.socket, index).unwrap_or_default() {

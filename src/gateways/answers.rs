@@ -145,6 +145,7 @@ impl Answers {
             address: question.gateway,
             dev: question.dev.clone(),
             mac: reply.and_then(|reply| reply.lladdr),
+            port: None,
             arp: is(|reply| reply.arp).then(|| now.clone()),
             ping: is(|reply| reply.ping).then_some(now),
         };

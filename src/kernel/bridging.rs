@@ -14,13 +14,13 @@ use crate::model::net::limits::{FORWARDING, GROUPS};
 use crate::model::net::link::fdb::FdbEntry;
 use crate::model::{IfName, Link, Mac, Parent};
 
-/// Reads the VLANs and the multicast groups of the ports of bridges that can be lost with a NIC.
+/// Reads the VLANs of the ports of bridges, where one can be lost with a NIC or the bridge filters by them, and the multicast groups.
 pub(super) fn read(
     socket: &mut Socket,
     links: &mut [Link],
     unsupported: &mut Vec<String>,
 ) -> Result<(), Error> {
-    if !bridge_ports(links).is_empty() {
+    if !bridge_ports(links).is_empty() || links.iter().any(|link| link.vlan_filtering) {
         vlans_in(whole(socket, ports::list())?, links, unsupported);
         unsupported.extend(options(links));
     } else if all_ports(links).is_empty() && !links.iter().any(Link::has_forwarding) {
@@ -67,7 +67,7 @@ fn options_in(dump: &[Vec<u8>], links: &[Link]) -> Vec<String> {
 }
 
 pub(super) fn vlans_in(dump: Dump, links: &mut [Link], unsupported: &mut Vec<String>) {
-    let known = bridge_ports(links);
+    let known = all_ports(links);
     let read = parsed(dump, "VLANs of a port", unsupported, |object| {
         let RouteNetlinkMessage::NewLink(message) = object else {
             return Ok(None);
@@ -130,19 +130,31 @@ pub(super) fn groups_in(dump: &Dump, links: &mut [Link], unsupported: &mut Vec<S
 }
 
 /// Reads the forwarding entries that were added to links that are lost with a NIC, among them the MACs for which a link takes
-/// packets besides its own (`bridge fdb add ... self`). The kernel has no dump of one table.
+/// packets besides its own. The kernel has no dump of one table. Returns what bridges with several uplinks have learnt.
 pub(super) fn forwarding(
     socket: &mut Socket,
     links: &mut [Link],
     unsupported: &mut Vec<String>,
-) -> Result<(), Error> {
+) -> Result<Vec<(IfName, Mac)>, Error> {
     let has_entries = |link: &Link| link.has_forwarding() || link.has_filter();
     if !links.iter().any(has_entries) && all_ports(links).is_empty() {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let dump = whole(socket, fdb::list())?;
+    let uplinks = uplinks_of_several(links);
+    let learned = fdb::learned(&dump, &uplinks).take(FORWARDING).collect();
     forwarding_in(dump, links, unsupported);
-    Ok(())
+    Ok(learned)
+}
+
+/// The ports of bridges with several of them that can be lost with a NIC.
+pub(super) fn uplinks_of_several(links: &[Link]) -> Names {
+    let ports = bridge_ports(links);
+    let ports = links.iter().filter(|link| ports.contains(&link.index));
+    let masters: Vec<_> = ports.clone().map(|port| &port.master).collect();
+    let count = |master| masters.iter().filter(|one| **one == master).count();
+    let several = ports.filter(|port| count(&port.master) > 1);
+    several.map(|one| (one.index, one.name.clone())).collect()
 }
 
 pub(super) fn forwarding_in(dump: Dump, links: &mut [Link], unsupported: &mut Vec<String>) {

@@ -98,7 +98,8 @@ impl Needs {
             neighbours: !recorded.neighbours.is_empty(),
             forwarding: links
                 .iter()
-                .any(|link| !link.fdb.is_empty() || link.vlans.is_some()),
+                .any(|link| !link.fdb.is_empty() || link.vlans.is_some())
+                || !bridging::uplinks_of_several(links).is_empty(),
             bridging: links.iter().any(|link| link.vlans.is_some()),
             secrets: links
                 .iter()
@@ -149,7 +150,7 @@ pub fn complete(socket: &mut Socket, links: NetState, needs: Needs) -> Result<Ne
         state.nexthops = dump::nexthops(socket, &links, unsupported)?;
     }
     if needs.forwarding {
-        bridging::forwarding(socket, &mut state.links, unsupported)?;
+        state.learned = bridging::forwarding(socket, &mut state.links, unsupported)?;
     }
     if needs.bridging {
         bridging::read(socket, &mut state.links, unsupported)?;

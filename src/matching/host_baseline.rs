@@ -8,7 +8,8 @@ use crate::model::net::address::DADFAILED;
 use crate::model::net::link::sysctl::Sysctls;
 use crate::model::problem::KeptIndex;
 use crate::model::{
-    ChainLink, Hardware, HostSide, IfName, Link, LinkGraph, LinkKind, NetState, Route, stack,
+    AnswerRecord, ChainLink, Hardware, HostSide, IfName, Link, LinkGraph, LinkKind, NetState,
+    Route, stack,
 };
 use crate::plan::{DaemonState, NicRules, Observed, snapshot_quality};
 
@@ -88,7 +89,7 @@ impl HostBaseline {
             nic: NicRules::default(),
             kept_indexes: BTreeMap::new(),
         };
-        baseline.find_broken(now);
+        baseline.find_broken(now, &[]);
         baseline.learn(now);
         baseline
     }
@@ -98,8 +99,9 @@ impl HostBaseline {
         &self.devices | &self.broken
     }
 
-    /// Finds what carried packets of the pods, or of the host if it is about the whole, and does not any more.
-    fn find_broken(&mut self, now: &NetState) {
+    /// Finds what carried packets of the pods, or of the host if it is about the whole, and does not any more; `answers` are those to the
+    /// host.
+    pub(crate) fn find_broken(&mut self, now: &NetState, answers: &[AnswerRecord]) {
         let host = HostSide::new(now);
         let mut broken: BTreeSet<IfName> = BTreeSet::new();
         for chain in &self.chains {
@@ -110,7 +112,7 @@ impl HostBaseline {
         if self.is_whole {
             let under = self.chains.iter().flatten().map(|link| &link.name);
             let under = under.chain(&self.devices).collect();
-            let lost = snapshot_quality::host_losses(&self.state, &[], now, under);
+            let lost = snapshot_quality::host_losses(&self.state, answers, now, under);
             broken.extend(lost.into_iter().map(|(name, _)| name));
         }
         broken.retain(|name| {

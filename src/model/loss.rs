@@ -43,6 +43,8 @@ pub enum LossCause {
     Rule(u32),
     /// The way of packets to this destination: something refuses them, or sends them elsewhere.
     Way(IpNet),
+    /// Its carrier, without which nothing uses its routes.
+    NoCarrier,
     /// The permanent entry of this next hop, or ARP for it.
     Neighbour(IpAddr),
     /// The MAC of this next hop: a permanent entry has another one.
@@ -66,6 +68,11 @@ pub enum LossCause {
     HostRoute(IpNet),
     /// The host's way to the pod: something precedes the route, which is there.
     HostWay(IpNet),
+    /// The table by which the host forwarded its packets: a rule or a route of it is gone, or something refuses them.
+    HostForwarding {
+        /// Its number.
+        table: u32,
+    },
     /// The address of a link of the host that is the pod's gateway.
     HostAddress(IpAddr),
     /// A setting of a link of the host with which it forwarded the pod's packets.
@@ -127,6 +134,7 @@ impl LossCause {
             Self::Route(_)
             | Self::Rule(_)
             | Self::Way(_)
+            | Self::NoCarrier
             | Self::Neighbour(_)
             | Self::NeighbourMac { .. } => "way-lost",
             Self::HostLinkDown
@@ -136,6 +144,7 @@ impl LossCause {
             | Self::Isolated
             | Self::HostRoute(_)
             | Self::HostWay(_)
+            | Self::HostForwarding { .. }
             | Self::HostAddress(_)
             | Self::HostSetting(_) => "chain-broken",
         }

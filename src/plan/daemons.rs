@@ -1,8 +1,9 @@
 //! What daemons add and withdraw by their own rules: routes of routing daemons, addresses of keepalived, service addresses on the
-//! loopback device. A checkpoint does not show what was withdrawn after it was written.
+//! loopback device, members of overlays. A checkpoint does not show what was withdrawn after it was written.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::net::IpAddr;
 
 use super::input::{DaemonState, Observed};
 use super::surplus::beyond;
@@ -49,7 +50,8 @@ pub(super) fn without_withdrawn<'a>(good: &'a NetState, now: &NetState) -> Cow<'
 pub(crate) fn has_daemons(state: &NetState) -> bool {
     let of_services = service_links(state);
     let mut addresses = state.addresses.iter();
-    state.links.iter().any(is_of_virtual_router)
+    let mut links = state.links.iter();
+    links.any(|link| is_of_virtual_router(link) || link.is_overlay())
         || addresses.any(|one| one.is_of_daemon(|dev| of_services.contains(dev)))
         || state.routes.iter().any(Route::is_of_daemon)
         || state.nexthops.iter().any(Nexthop::is_of_daemon)
@@ -90,6 +92,43 @@ fn deleted_routers<'w>(
     deleted.map(|link| &link.name).collect()
 }
 
+/// The members of overlays that left them: of each the link, the next hop and the MAC. The program that keeps an overlay, which is still
+/// the same link and has others, deleted the route to it and the neighbour entry.
+fn left_members<'w>(
+    wanted: &'w NetState,
+    now: &NetState,
+    name_now: &impl Fn(&IfName) -> IfName,
+) -> HashMap<(&'w IfName, IpAddr), Option<Mac>> {
+    let overlays = wanted.links.iter().filter(|link| link.is_overlay());
+    let same = overlays.filter(|link| {
+        let now = now.link(&name_now(&link.name));
+        now.is_some_and(|now| now.index == link.index)
+    });
+    let same: HashSet<&IfName> = same.map(|link| &link.name).collect();
+    if same.is_empty() {
+        return HashMap::new();
+    }
+    let next: HashSet<_> = now.routes.iter().flat_map(Route::gateways).collect();
+    let known = now.neighbours.iter().map(|one| (one.dst, &one.dev));
+    let known: HashSet<_> = known.collect();
+    let hops: HashSet<_> = wanted.routes.iter().flat_map(Route::gateways).collect();
+    let members = wanted.neighbours.iter();
+    let members =
+        members.filter(|one| same.contains(&one.dev) && hops.contains(&(one.dst, &one.dev)));
+    let is_next = |one: &Neighbour| next.contains(&(one.dst, &name_now(&one.dev)));
+    // One that a restore was interrupted at has no routes yet.
+    let whole: HashSet<_> = members
+        .clone()
+        .filter(|one| is_next(one))
+        .map(|one| &one.dev)
+        .collect();
+    let left = members.filter(|one| {
+        let is_known = known.contains(&(one.dst, &name_now(&one.dev)));
+        !is_known && !is_next(one) && whole.contains(&one.dev)
+    });
+    left.map(|one| ((&one.dev, one.dst), one.lladdr)).collect()
+}
+
 /// Those of them that were not lost: on a link that went and came back a daemon may not know that its address is gone.
 fn standing_services<'w>(
     wanted: &'w NetState,
@@ -111,7 +150,7 @@ fn loopback(state: &NetState) -> Option<&IfName> {
 }
 
 /// The state without service addresses, and some of the other addresses and routes, that the namespace lacks, and without the routes
-/// that need one; and without the links of virtual routers that are deleted.
+/// that need one; and without the links of virtual routers that are deleted, and the members that left their overlay.
 fn without(
     wanted: &NetState,
     now: &NetState,
@@ -126,6 +165,11 @@ fn without(
     let routes: HashSet<&Route> = now.routes.iter().collect();
     let deleted = deleted_routers(wanted, now, name_now);
     let is_on_deleted = |route: &Route| route.devs().iter().any(|dev| deleted.contains(dev));
+    let members = left_members(wanted, now, name_now);
+    let is_to_member = |route: &Route| {
+        let mut hops = route.gateways().into_iter();
+        hops.any(|(ip, dev)| members.contains_key(&(dev, ip)))
+    };
     let mut left = wanted.without_ways(
         now,
         |one| {
@@ -134,12 +178,19 @@ fn without(
             !is_there && (is_service() || is_left(one) || deleted.contains(&one.dev))
         },
         |one| {
-            let is_left = is_route_left(one) || is_on_deleted(one);
+            let is_left = is_route_left(one) || is_on_deleted(one) || is_to_member(one);
             is_left && !routes.contains(&one.clone().renamed(|dev| name_now(dev)))
         },
     );
     left.links.retain(|link| !deleted.contains(&link.name));
-    left.neighbours.retain(|one| !deleted.contains(&one.dev));
+    left.neighbours
+        .retain(|one| !deleted.contains(&one.dev) && !members.contains_key(&(&one.dev, one.dst)));
+    for ((dev, _), mac) in &members {
+        let links = left.links.iter_mut().filter(|link| link.name == **dev);
+        for link in links {
+            link.fdb.retain(|entry| Some(entry.lladdr) != *mac);
+        }
+    }
     left
 }
 
@@ -204,4 +255,61 @@ fn note(
     let first = objects.next()?;
     let more = objects.count();
     Some(PlanCause::LeftToDaemon { more }.info(first))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The overlay of flannel with these members, whose addresses end in `.0`.
+    fn overlay(index: u32, routes: &[u8], neighbours: &[u8]) -> NetState {
+        let route = |at: &u8| {
+            serde_json::json!({"family": "inet", "dst": format!("10.244.{at}.0/24"), "type": 1, "table": 254, "protocol": 3,
+                "scope": 0, "tos": 0,
+                "hops": [{"dev": "flannel.1", "gateway": format!("10.244.{at}.0"), "onlink": true, "weight": 0}]})
+        };
+        let mac = |at: &u8| format!("0a:00:00:00:00:{at:02x}");
+        let neighbour = |at: &u8| {
+            serde_json::json!({"dev": "flannel.1", "dst": format!("10.244.{at}.0"), "lladdr": mac(at), "proxy": false,
+                "router": false})
+        };
+        let entry =
+            |at: &u8| serde_json::json!({"lladdr": mac(at), "dst": "10.0.0.9", "state": 128});
+        let mut link = Link::plain("flannel.1".parse().unwrap(), LinkKind::other("vxlan"));
+        link.index = index;
+        let fdb = neighbours.iter().map(entry);
+        link.fdb = fdb
+            .map(|one| serde_json::from_value(one).unwrap())
+            .collect();
+        let routes = routes.iter().map(route);
+        let neighbours = neighbours.iter().map(neighbour);
+        NetState {
+            links: vec![link],
+            routes: routes
+                .map(|one| serde_json::from_value(one).unwrap())
+                .collect(),
+            neighbours: neighbours
+                .map(|one| serde_json::from_value(one).unwrap())
+                .collect(),
+            ..NetState::default()
+        }
+    }
+
+    #[test]
+    fn what_led_to_a_member_that_left_its_overlay_is_no_loss() {
+        let whole = overlay(4, &[1, 2], &[1, 2]);
+        let kept = |now: &NetState| without_withdrawn(&whole, now).into_owned();
+        assert_eq!(kept(&overlay(4, &[1], &[1])), overlay(4, &[1], &[1]));
+        // A part of what leads to it is there, or the link is made again.
+        for now in [
+            overlay(4, &[1], &[1, 2]),
+            overlay(4, &[1, 2], &[1]),
+            overlay(4, &[], &[]),
+            overlay(4, &[], &[1]),
+            overlay(5, &[], &[]),
+            NetState::default(),
+        ] {
+            assert_eq!(kept(&now), whole);
+        }
+    }
 }

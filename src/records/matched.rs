@@ -166,7 +166,7 @@ impl Matched {
     /// What the pod has lost of the uplinks of bridges under it.
     pub(crate) fn lost_uplink(&self, host: &HostSide<'_>) -> Option<Loss> {
         let own = self.checkpoint.netfix.as_ref()?;
-        snapshot_quality::uplink_loss(&own.state, &own.stack, host)
+        snapshot_quality::uplink_loss(&own.state, own.beside(&self.answers), host)
     }
 
     /// What the pod has lost of its links and addresses, or of the host's links under it: of a pod with a table that is not read

@@ -336,13 +336,17 @@ fn baseline(
     let named = partial
         .flat_map(|partial| &partial.attachments)
         .filter_map(|attachment| attachment.parent.clone());
-    HostBaseline::new(
+    let mut baseline = HostBaseline::new(
         recorded.map(|recorded| (recorded.state.clone(), age(&recorded.stamp()))),
         &extensions,
         named.collect(),
         selection.is_everything().then_some(inside.as_slice()),
         &host.state,
-    )
+    );
+    if let Some(recorded) = recorded {
+        baseline.find_broken(&host.state, &recorded.answers.of_host());
+    }
+    baseline
 }
 
 impl Surveyed {

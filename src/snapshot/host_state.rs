@@ -83,14 +83,15 @@ impl Known<'_> {
         let (then, now) = (&recorded.state, &self.moment.host);
         let generation = self.stored.generation_of_node();
         let gone = unsupported_and_lost(then, now, &under).into_iter().next();
-        if let Some((link, what)) = host_loss(then, &recorded.answers.of_host(), now, under) {
+        let answers = recorded.answers.of_host();
+        if let Some((link, what)) = host_loss(then, &answers, now, under) {
             return Some(SnapshotCause::HostLost { what, generation }.error(&link));
         }
         if let Some(link) = self.missing_nic(then) {
             let what = LossCause::LinkGone;
             return Some(SnapshotCause::HostLost { what, generation }.error(link));
         }
-        if let Some(link) = silent_below_host(then, now) {
+        if let Some(link) = silent_below_host(then, &answers, now) {
             return Some(SnapshotCause::HostNoCarrier.error(&link));
         }
         gone.map(|lost| SnapshotCause::HostObjectLost.error(lost.object))

@@ -22,6 +22,11 @@ pub(super) fn answers(
             all.extend(of_namespace(Some(&pod.info.id), state, table, at));
         }
     }
+    for one in &mut all {
+        let mut learned = host.state.learned.iter();
+        let port = learned.find(|(_, mac)| one.mac == Some(*mac));
+        one.port = port.map(|(port, _)| port.clone());
+    }
     all
 }
 
@@ -43,6 +48,7 @@ fn of_namespace(
             address: one.dst,
             dev: dev.clone(),
             mac: Some(one.lladdr),
+            port: None,
             arp: Some(at.to_owned()),
             ping: None,
         })

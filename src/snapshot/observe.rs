@@ -59,7 +59,7 @@ pub(super) fn observe(
     let files = stored.into_iter();
     let checkpoints = files.map(|(id, file)| (id, file.map_err(|error| error.problem())));
     let mut archive = Archive::new(checkpoints.collect(), load_node(store, &mut problems)?);
-    let links_after = complete_host(host, &archive).unwrap_or_else(|error| {
+    let links_after = complete_host(host, &observed, &archive).unwrap_or_else(|error| {
         problems.push(cannot_observe("host", &error));
         complete = false;
         Vec::new()
@@ -92,8 +92,12 @@ pub(super) fn observe(
     Ok((now, archive, inventory))
 }
 
-/// Looks up the ways of the host's packets; returns its links after everything else was read.
-fn complete_host(host: &mut Host, archive: &Archive) -> Result<Vec<Link>, Error> {
+/// Looks up the ways of the host's packets, and of those of pods that it forwards; returns its links after everything else was read.
+fn complete_host(
+    host: &mut Host,
+    observed: &[ObservedPod],
+    archive: &Archive,
+) -> Result<Vec<Link>, Error> {
     let recorded = archive.node.as_ref();
     let mut known = recorded.map_or_else(Vec::new, NodeState::known_packets);
     let own = archive
@@ -101,6 +105,9 @@ fn complete_host(host: &mut Host, archive: &Archive) -> Result<Vec<Link>, Error>
         .filter_map(|(_, one)| one.netfix.as_ref());
     let chains = own.flat_map(|own| &own.chain);
     known.extend(chains.flat_map(ChainLink::packets));
+    let pods = observed.iter().filter_map(|pod| pod.as_ref().ok());
+    let side = HostSide::new(&host.state);
+    known.extend(pods.flat_map(|(state, _)| side.forwarded(state)));
     ways(&mut host.socket, &mut host.state, &known)?;
     dump::links(&mut host.socket, None, &mut Vec::new())
 }

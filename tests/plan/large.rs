@@ -296,6 +296,7 @@ fn large(count: u64, shift: u64) -> NetState {
         neighbours: all().map(|at| neighbour(at, DEV)).collect(),
         sockets: Vec::new(),
         ways: Vec::new(),
+        learned: Vec::new(),
         unsupported: all().map(|at| format!("route {at}")).collect(),
     }
 }

@@ -179,6 +179,7 @@ fn losses(case: &Case) -> Vec<Loss> {
         neighbours,
         sockets: _,
         ways: _,
+        learned: _,
         unsupported: _,
     } = &case.wanted;
     for address in addresses

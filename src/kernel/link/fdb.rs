@@ -8,6 +8,7 @@ use netlink_packet_route::neighbour::{
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
+use crate::kernel::codec::Dump;
 use crate::kernel::codec::nested::word;
 use crate::kernel::codec::text;
 use crate::kernel::dump::Names;
@@ -21,6 +22,27 @@ pub(in crate::kernel) fn list() -> RouteNetlinkMessage {
     let mut request = NeighbourMessage::default();
     request.header.family = AddressFamily::Bridge;
     RouteNetlinkMessage::GetNeighbour(request)
+}
+
+/// The MACs that bridges have learnt behind these ports.
+pub(in crate::kernel) fn learned<'a>(
+    dump: &'a Dump,
+    ports: &'a Names,
+) -> impl Iterator<Item = (IfName, Mac)> + 'a {
+    dump.objects.iter().filter_map(|object| {
+        let RouteNetlinkMessage::NewNeighbour(message) = object else {
+            return None;
+        };
+        let port = ports.get(&message.header.ifindex)?;
+        let state = u16::from(message.header.state);
+        let is_learned = state & (FdbEntry::NOARP | FdbEntry::PERMANENT) == 0;
+        let mut attributes = message.attributes.iter().filter(|_| is_learned);
+        let mac = attributes.find_map(|attribute| match attribute {
+            NeighbourAttribute::LinkLayerAddress(bytes) => Mac::from_slice(bytes),
+            _ => None,
+        });
+        Some((port.clone(), mac?))
+    })
 }
 
 /// Reads one entry of a dump; `None` for what the kernel learnt, and for what refers to a link that is gone. The kernel's own are

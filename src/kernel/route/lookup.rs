@@ -20,6 +20,8 @@ pub struct Selector {
     pub bound: Option<u32>,
     /// The firewall mark.
     pub mark: Option<u32>,
+    /// For a forwarded packet: the link that it comes in through.
+    pub received: Option<u32>,
 }
 
 /// The way of a packet.
@@ -37,8 +39,7 @@ pub struct Found {
     pub table: Option<u32>,
 }
 
-/// Where these packets leave the socket's namespace, which has these links. Those of senders that are bound to a link that is not there
-/// are left out.
+/// Where these packets leave the socket's namespace, which has these links. Those that name a link that is not there are left out.
 pub fn ways(
     socket: &mut Socket,
     links: &[Link],
@@ -46,12 +47,16 @@ pub fn ways(
 ) -> Result<Vec<PacketWay>, Error> {
     let index = |name: &IfName| Some(links.iter().find(|link| link.name == *name)?.index);
     let name = |index: u32| Some(links.iter().find(|link| link.index == index)?.name.clone());
-    packets.retain(|packet| packet.bound.as_ref().is_none_or(|dev| index(dev).is_some()));
+    packets.retain(|packet| {
+        let mut named = packet.bound.iter().chain(&packet.received);
+        named.all(|dev| index(dev).is_some())
+    });
     let question = |packet: &Packet| {
         let selector = Selector {
             source: packet.from,
             mark: packet.mark,
             bound: packet.bound.as_ref().and_then(index),
+            received: packet.received.as_ref().and_then(index),
         };
         question(packet.to, selector)
     };
@@ -62,6 +67,8 @@ pub fn ways(
             Err(errno) if is_refusal(errno) => Some(WayExit::Refused {
                 refused: format!("{errno:?}"),
             }),
+            // A link of a pod that has just ended.
+            Err(Errno::ENODEV) => None,
             // It shows nothing about routes.
             Err(errno) => return Err(Error::Kernel(errno)),
             Ok(found) => found.index.and_then(name).map(|dev| match found {
@@ -101,10 +108,10 @@ fn look_up(
     Ok(found.collect())
 }
 
-/// Whether it is the answer of a route or rule, or of the lack of one.
+/// Whether it is the answer of a route or rule, or of the lack of one; `EXDEV` is that of `rp_filter`.
 pub fn is_refusal(errno: Errno) -> bool {
-    use Errno::{EACCES, EHOSTUNREACH, EINVAL, ENETUNREACH};
-    matches!(errno, ENETUNREACH | EHOSTUNREACH | EACCES | EINVAL)
+    use Errno::{EACCES, EHOSTUNREACH, EINVAL, ENETUNREACH, EXDEV};
+    matches!(errno, ENETUNREACH | EHOSTUNREACH | EACCES | EINVAL | EXDEV)
 }
 
 /// `IPPROTO_TCP`: rules can be for one protocol.
@@ -132,6 +139,7 @@ fn question(to: IpAddr, selector: Selector) -> RouteNetlinkMessage {
     // Without it IPv4 takes it for UDP.
     attributes.push(RouteAttribute::IpProto(TCP));
     attributes.extend(selector.bound.map(RouteAttribute::Oif));
+    attributes.extend(selector.received.map(RouteAttribute::Iif));
     attributes.extend(selector.mark.map(RouteAttribute::Mark));
     RouteNetlinkMessage::GetRoute(message)
 }

@@ -8,7 +8,9 @@ use crate::model::net::address::PASSING_FLAGS;
 use crate::model::net::limits;
 use crate::model::net::link::socket::LinkSocket;
 use crate::model::net::way::PacketWay;
-use crate::model::{Address, Hardware, IfName, Link, LinkKind, Neighbour, Nexthop, Route, Rule};
+use crate::model::{
+    Address, Hardware, IfName, Link, LinkKind, Mac, Neighbour, Nexthop, Route, Rule,
+};
 
 /// Everything in one namespace that a restore may have to recreate.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,6 +45,9 @@ pub struct NetState {
         deserialize_with = "limits::at_most::<{ limits::WAYS }, _, _>"
     )]
     pub ways: Vec<PacketWay>,
+    /// The MACs that a bridge with several uplinks has learnt, each with its uplink.
+    #[serde(skip)]
+    pub learned: Vec<(IfName, Mac)>,
     /// Descriptions of objects that netfix cannot restore.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unsupported: Vec<String>,
@@ -159,6 +164,7 @@ impl NetState {
             neighbours,
             sockets,
             ways,
+            learned,
             unsupported,
         } = self;
         links.shrink_to_fit();
@@ -170,6 +176,7 @@ impl NetState {
         neighbours.shrink_to_fit();
         sockets.shrink_to_fit();
         ways.shrink_to_fit();
+        learned.shrink_to_fit();
         unsupported.shrink_to_fit();
     }
 

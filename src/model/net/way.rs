@@ -20,6 +20,9 @@ pub struct Packet {
     /// The link or VRF that the sender is bound to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<IfName>,
+    /// For one that is forwarded: the link that it comes in through.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub received: Option<IfName>,
 }
 
 impl Packet {
@@ -30,6 +33,7 @@ impl Packet {
             from: None,
             mark: None,
             bound: None,
+            received: None,
         }
     }
 
@@ -40,11 +44,6 @@ impl Packet {
             bound,
             ..Self::plain(to)
         }
-    }
-
-    /// Whether the destination alone decides its way.
-    pub(crate) fn is_plain(&self) -> bool {
-        self.from.is_none() && self.mark.is_none() && self.bound.is_none()
     }
 }
 

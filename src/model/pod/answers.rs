@@ -21,6 +21,9 @@ pub struct AnswerRecord {
     /// The hardware address in its last answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mac: Option<Mac>,
+    /// The port behind which a bridge of the host with several uplinks had learnt that address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<IfName>,
     /// When it last answered ARP or neighbour discovery (RFC 3339, UTC, whole seconds).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arp: Option<String>,
@@ -44,6 +47,19 @@ impl AnswerRecord {
     /// Whether both are about the same neighbour.
     fn is_of(&self, other: &Self) -> bool {
         (&self.pod, self.address, &self.dev) == (&other.pod, other.address, &other.dev)
+    }
+
+    /// What is left of it without the answers that are not among those of `now`. A snapshot sends no ping: a next hop that answers ARP and
+    /// still answers pings gets its answer back with the next probe.
+    fn but(&self, now: &[Self]) -> Self {
+        let now = now.iter().find(|now| now.is_of(self));
+        let mut left = self.clone();
+        left.ping
+            .take_if(|_| now.is_none_or(|now| now.ping.is_none()));
+        if now.is_none() {
+            (left.mac, left.port, left.arp) = (None, None, None);
+        }
+        left
     }
 
     /// When it last answered.
@@ -95,17 +111,17 @@ impl AnswerRecords {
         all
     }
 
-    /// Whether something has answered the pod, or the host, and is not among what answers `now`.
+    /// Whether an answer to the pod, or to the host, is not among those of `now`.
     pub(crate) fn has_silent(&self, pod: Option<&PodId>, now: &[AnswerRecord]) -> bool {
         let mut known = self.of_namespace(pod);
-        known.any(|one| one.has_answered() && !now.iter().any(|now| now.is_of(one)))
+        known.any(|one| one.but(now) != *one)
     }
 
-    /// Counts as never answered what has answered the pod, or the host, and is not among what answers `now`: a person gave it up.
+    /// Counts as never given the answers to the pod, or to the host, that are not among those of `now`: a person gave them up.
     pub(crate) fn give_up(&mut self, pod: Option<&PodId>, now: &[AnswerRecord]) {
         let own = self.0.iter_mut().filter(|one| one.pod.as_ref() == pod);
-        for one in own.filter(|one| !now.iter().any(|now| now.is_of(one))) {
-            (one.mac, one.arp, one.ping) = (None, None, None);
+        for one in own {
+            *one = one.but(now);
         }
     }
 
@@ -121,6 +137,7 @@ impl AnswerRecords {
         is_later(&known.arp, &found.arp)
             || is_later(&known.ping, &found.ping)
             || found.mac.is_some() && found.mac != known.mac
+            || found.port.is_some() && found.port != known.port
     }
 
     /// Notes what adds to what is known; returns whether anything did.
@@ -139,6 +156,7 @@ impl AnswerRecords {
     pub fn note(&mut self, found: AnswerRecord) {
         if let Some(known) = self.0.iter_mut().find(|one| one.is_of(&found)) {
             known.mac = found.mac.or(known.mac);
+            known.port = found.port.or(known.port.take());
             known.arp = found.arp.max(known.arp.take());
             known.ping = found.ping.max(known.ping.take());
             return;
@@ -170,6 +188,7 @@ mod tests {
             address: [10, 3, 0, last].into(),
             dev: "eth0".parse().unwrap(),
             mac: None,
+            port: None,
             arp: arp.map(str::to_owned),
             ping: ping.map(str::to_owned),
         }

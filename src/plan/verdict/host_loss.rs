@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::loss::{Since, owned};
 use crate::model::{
-    AnswerRecord, Hardware, IfName, IpFamily, Link, LinkGraph, LossCause, NetState,
+    AnswerRecord, Hardware, IfName, IpFamily, Link, LinkGraph, LossCause, NetState, stack,
 };
 use crate::plan::daemons;
 
@@ -42,7 +42,7 @@ pub fn host_losses(
     let lost = lost.chain(both.default_route());
     let lost = lost.map(|(link, what)| (link.name.clone(), what));
     lost.chain(both.lost_ways(|dev| carrying.contains(dev)))
-        .chain(below_ways(&graph, now, &carrying, stopped))
+        .chain(below_ways(&graph, (now, answers), &carrying, stopped))
         .collect()
 }
 
@@ -59,7 +59,11 @@ pub fn host_loss(
 
 /// What carried the packets of the host below the links that they still go out of, and has no carrier any more.
 #[must_use]
-pub fn silent_below_host(good: &NetState, now: &NetState) -> Option<IfName> {
+pub fn silent_below_host(
+    good: &NetState,
+    answers: &[AnswerRecord],
+    now: &NetState,
+) -> Option<IfName> {
     let silent = |then: &Link, now: &Link| {
         let is_silent = then.flags.carrier && !now.flags.carrier;
         is_silent.then_some(LossCause::LinkDown)
@@ -67,6 +71,7 @@ pub fn silent_below_host(good: &NetState, now: &NetState) -> Option<IfName> {
     let graph = LinkGraph::new(&good.links);
     let carrying = graph.all_above(&graph.devices());
     // A link that is down takes the carrier of those above it: that is the loss.
+    let now = (now, answers);
     if !below_ways(&graph, now, &carrying, stopped).is_empty() {
         return None;
     }
@@ -90,7 +95,7 @@ fn stopped(then: &Link, now: &Link) -> Option<LossCause> {
 /// What carried the packets of the host out of links that they still go out of, of these `carrying` ones, and does not any more.
 fn below_ways(
     good: &LinkGraph<'_>,
-    now: &NetState,
+    (now, answers): (&NetState, &[AnswerRecord]),
     carrying: &BTreeSet<IfName>,
     fault: Fault,
 ) -> Vec<(IfName, LossCause)> {
@@ -100,7 +105,7 @@ fn below_ways(
     let lost = out.filter_map(|link| {
         let present = now.present(&link.name, link.hardware.as_ref());
         let own = present.and_then(|now| Some((now.name.clone(), fault(link, now)?)));
-        own.or_else(|| fault_below(good, link, (now, fault), 0))
+        own.or_else(|| fault_below(good, link, (now, answers, fault), 0))
     });
     lost.collect()
 }
@@ -109,12 +114,15 @@ fn below_ways(
 fn fault_below(
     good: &LinkGraph<'_>,
     link: &Link,
-    (now, fault): (&NetState, Fault),
+    (now, answers, fault): (&NetState, &[AnswerRecord], Fault),
     depth: usize,
 ) -> Option<(IfName, LossCause)> {
     /// More than the kernel nests means a loop.
     const DEEPEST: usize = 8;
-    let lower = good.carriers(link);
+    let mut lower = good.carriers(link);
+    if let Some(used) = stack::used_port(lower.clone(), answers, now) {
+        lower = vec![used];
+    }
     let lower = lower.into_iter().filter_map(|name| good.link(name));
     let faults = lower.map(|then| {
         let is_port = |lower: &Link| lower.master.as_ref() == Some(&link.name);
@@ -124,7 +132,7 @@ fn fault_below(
                 Some(what) => what,
                 None if is_port(then) && !is_port(lower) => LossCause::NoPort,
                 None if depth < DEEPEST => {
-                    return fault_below(good, then, (now, fault), depth + 1);
+                    return fault_below(good, then, (now, answers, fault), depth + 1);
                 }
                 None => return None,
             },

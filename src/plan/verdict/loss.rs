@@ -54,7 +54,7 @@ pub fn pod_loss(
     host: &HostSide<'_>,
 ) -> Option<Loss> {
     loss(good, beside.answers, now)
-        .or_else(|| uplink_loss(good, beside.stack, host))
+        .or_else(|| uplink_loss(good, beside, host))
         .or_else(|| chain_loss(beside.chain, host))
 }
 
@@ -88,11 +88,11 @@ impl Extension {
     }
 }
 
-/// What a pod has lost of the host's links under it, the `stack` of its good record: a bridge that its packets pass has no uplink any
+/// What a pod has lost of the host's links under it, by its good record: a bridge that its packets pass has no uplink any
 /// more. Its own links are unharmed.
 #[must_use]
-pub fn uplink_loss(pod: &NetState, stack: &[StackLink], host: &HostSide<'_>) -> Option<Loss> {
-    stack::lost_uplink(stack, host)?;
+pub fn uplink_loss(pod: &NetState, beside: BesideState<'_>, host: &HostSide<'_>) -> Option<Loss> {
+    stack::lost_uplink(beside.stack, beside.answers, host)?;
     let is_on_host = |link: &&Link| {
         let ends = [&link.parent, &link.peer];
         ends.iter().any(|end| matches!(end, Some(Parent::Host(_))))

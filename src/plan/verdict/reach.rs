@@ -89,7 +89,13 @@ impl Since<'_> {
                     _ => false,
                 };
                 let is_missed = (is_subnet || !routes.is_empty()) && !is_elsewhere;
-                is_missed.then(|| (dev, self.cause(packet, &routes)))
+                let has_carrier = |state: &Indexed<'_>| {
+                    let link = state.link(dev);
+                    link.is_none_or(|link| !link.flags.up || link.flags.carrier)
+                };
+                let is_silent = has_carrier(&self.good) && !has_carrier(&self.now);
+                let carrier = is_silent.then_some(LossCause::NoCarrier);
+                is_missed.then(|| (dev, carrier.unwrap_or_else(|| self.cause(packet, &routes))))
             }
         }
     }

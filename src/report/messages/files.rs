@@ -62,6 +62,7 @@ sentences! {
         Route(to) => "has lost its route to {to}",
         Rule(priority) => "has no way out: the rule with priority {priority} is gone",
         Way(to) => "has no way to {to} any more, although the route is there: see `ip rule`",
+        NoCarrier => "has no carrier, and no way out without it",
         Neighbour(hop) => "has no way to learn the MAC of {hop}, its next hop: the permanent neighbour is gone, or ARP is off",
         NeighbourMac { hop, mac } => "sends packets for {hop}, its next hop, to {mac}, by a permanent neighbour: it had another MAC",
         HostLinkDown => "on the host, which carries its packets, is down",
@@ -70,6 +71,8 @@ sentences! {
         HostAddress(ip) => "on the host, which carries its packets, has lost the address {ip}, its gateway",
         HostSetting(key) => "on the host does not forward its packets any more: {key} is 0",
         HostWay(to) => "on the host, which carries its packets, gets none for {to} any more, although the route is there: see `ip rule`",
+        HostForwarding { table } => "on the host does not forward its packets by the routing table {table} any more: see `ip rule` and \
+            `ip route show table {table}`",
         PortBlocked => "passes no packets: it is a disabled port of its bridge",
         Isolated => "on the host, which carries its packets, is an isolated port of its bridge, as the uplink is",
         NotInVlan => "on the host, which carries its packets, is not in its VLAN any more",
@@ -95,6 +98,8 @@ fn held(generation: Option<u64>) -> String {
 
 sentences! {
     SnapshotCause {
+        Lost { what: LossCause::NoCarrier, .. } => "has no carrier, and no way out without it: netfix keeps the good checkpoint. Check \
+            the cable, the switch and the driver. If the present state is right, run `netfix snapshot --accept POD`",
         Lost { what, generation } => "{what}{held}: netfix keeps the good checkpoint, and `netfix restore` brings it back. If the \
             present state is right, run `netfix snapshot --accept POD`" (held = held(*generation)),
         TooLong { most, left } => "{left} entries of the pod's tables are not recorded, and a restore does not bring them back: it has \
@@ -238,6 +243,8 @@ sentences! {
         Stale { age } => "last verified {age} ago. Run `netfix snapshot`" (age = duration(*age)),
         OriginFormat => "is in the format of i40e_net_fix, which does not record the links under the pod. Run `netfix \
             snapshot`",
+        Lost { what: LossCause::NoCarrier, .. } => "has no carrier, and no way out without it. Check the cable, the switch and the \
+            driver",
         Lost { what, generation } if matches!(what, LossCause::Addresses | LossCause::FamilyAddresses(_)) => "{what}{held}. \
             Run `netfix restore`: it adds them, or names the machine that uses one" (held = held(*generation)),
         Lost { what, generation } => "{what}{held}. Run `netfix restore`" (held = held(*generation)),

@@ -20,6 +20,7 @@ pub(super) fn size(matched: &Matched) -> usize {
         neighbours,
         sockets: _,
         ways: _,
+        learned: _,
         unsupported: _,
     } = &*matched.claims();
     let others = addresses.len() + routes.len() + nexthops.len() + rules.len() + neighbours.len();

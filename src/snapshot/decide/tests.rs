@@ -259,9 +259,10 @@ fn lost(now: &Observation, stored: &Archive) -> BTreeSet<String> {
     let under: BTreeSet<&IfName> = stored.stacks(node).map(|(_, link)| &link.name).collect();
     let is_host_lost = stored.node.as_ref().is_some_and(|recorded| {
         let (then, now) = (&recorded.state, &now.moment.host);
+        let answers = recorded.answers.of_host();
         !snapshot_quality::unsupported_and_lost(then, now, &under).is_empty()
-            || snapshot_quality::host_loss(then, &recorded.answers.of_host(), now, under).is_some()
-            || snapshot_quality::silent_below_host(then, now).is_some()
+            || snapshot_quality::host_loss(then, &answers, now, under).is_some()
+            || snapshot_quality::silent_below_host(then, &answers, now).is_some()
     });
     if is_host_lost {
         lost.insert("host".to_owned());

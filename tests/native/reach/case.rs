@@ -180,13 +180,17 @@ pub(super) struct Fixed {
 }
 
 impl Fixed {
-    pub fn all() -> Vec<Self> {
+    /// Those for which the kernel has what they need, of these kinds of links.
+    pub fn all(kinds: &BTreeSet<&str>) -> Vec<Self> {
         let (mut parts, mut all) = (BTreeMap::new(), Vec::new());
         for piece in Piece::all(include_str!("fixed.txt")) {
             let Some((name, of)) = piece.category.split_once(": ") else {
                 parts.insert(piece.category, piece.lines);
                 continue;
             };
+            if !piece.fits(kinds) {
+                continue;
+            }
             let own = of.split(' ').flat_map(|part| parts[part].clone());
             let mut own = own.chain(piece.lines);
             let mut case = Case {

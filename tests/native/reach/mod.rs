@@ -134,7 +134,7 @@ fn flaw(fixed: &mut Fixed) -> Option<String> {
 #[test]
 fn what_a_change_takes_is_lost_through_a_snapshot_until_a_restore_mends_it() {
     let wanted = std::env::var("NETFIX_CASE").unwrap_or_default();
-    let mut all = Fixed::all();
+    let mut all = Fixed::all(&scene::kinds());
     assert!(all.len() > 30);
     all.retain(|fixed| fixed.name.contains(&*wanted));
     let flaws = Mutex::new(Vec::new());

@@ -154,6 +154,7 @@ impl Kernel {
             neighbours,
             sockets,
             ways: _,
+            learned: _,
             unsupported: _,
         } = &mut self.state;
         links.retain(|link| link.name != *name);

@@ -1,11 +1,10 @@
 //! The host, as the pods on it see it: indexed once for all of them.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
 
 use super::LinkGraph;
 use crate::model::net::route::TABLE_MAIN;
-use crate::model::net::way::WayExit;
+use crate::model::net::way::{Packet, WayExit};
 use crate::model::{Hardware, IfName, Indexed, Link, NetState, Route};
 
 /// The host, as the pods on it see it.
@@ -18,8 +17,8 @@ pub struct HostSide<'a> {
     devices: Vec<&'a Link>,
     /// Its routes, by the one link that they go out of.
     routes: HashMap<&'a IfName, Vec<&'a Route>>,
-    /// Where its own packets go that nothing but the destination decides.
-    ways: HashMap<IpAddr, &'a WayExit>,
+    /// Where packets go.
+    ways: HashMap<&'a Packet, &'a WayExit>,
 }
 
 impl<'a> HostSide<'a> {
@@ -34,14 +33,13 @@ impl<'a> HostSide<'a> {
             }
         }
         let ways = state.ways.iter();
-        let plain = ways.filter(|way| way.packet.is_plain());
         Self {
             state,
             graph: LinkGraph::new(&state.links),
             index: Indexed::new(state),
             devices: devices.collect(),
             routes,
-            ways: plain.map(|way| (way.packet.to, &way.exit)).collect(),
+            ways: ways.map(|way| (&way.packet, &way.exit)).collect(),
         }
     }
 
@@ -59,10 +57,15 @@ impl<'a> HostSide<'a> {
         self.routes.get(dev).map_or(&[], Vec::as_slice)
     }
 
+    /// Where this packet goes, if that was looked up.
+    pub(crate) fn exit_of(&self, packet: &Packet) -> Option<&'a WayExit> {
+        self.ways.get(packet).copied()
+    }
+
     /// Whether packets for the one address of this route, which is there, are refused or go out of another link than `dev`.
     pub(crate) fn overrides(&self, route: &Route, dev: &IfName) -> bool {
         let to = route.one_address();
-        let exit = to.and_then(|to| self.ways.get(&to));
+        let exit = to.and_then(|to| self.exit_of(&Packet::plain(to)));
         // In another table it may be for other packets.
         exit.is_some_and(|exit| match exit {
             WayExit::Refused { .. } => true,

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::{HostSide, LinkGraph, Tie};
-use crate::model::{IfName, Link, LinkKind, NetState, Parent, StackLink};
+use crate::model::{AnswerRecord, IfName, Link, LinkKind, NetState, Parent, StackLink};
 
 impl<'a> LinkGraph<'a> {
     /// Every link of the host below a link of `pod`, top first: below its parent, below the bridge that the other end of a pair is a
@@ -126,19 +126,40 @@ impl<'g, 'a> Stack<'g, 'a> {
     }
 }
 
-/// A bridge in a stack with an uplink that it has no more, or that is down.
+/// A bridge in a stack with an uplink that it has no more, or that is down; of several the one that led to what has answered.
 pub(crate) fn lost_uplink<'a>(
     stack: &'a [StackLink],
+    answers: &[AnswerRecord],
     host: &HostSide<'_>,
 ) -> Option<(&'a IfName, &'a IfName)> {
-    let switches = stack.iter().filter(|link| link.is_switch());
-    let mut uplinks =
-        switches.flat_map(|switch| switch.over.iter().map(|port| (&switch.name, port)));
-    uplinks.find(|(switch, port)| {
-        let recorded = stack.iter().find(|link| link.name == **port);
-        let hardware = recorded.and_then(|link| link.hardware.as_ref());
-        let now = host.present(port, hardware);
-        !now.is_some_and(|now| now.flags.up && now.master.as_ref() == Some(*switch))
+    let mut switches = stack.iter().filter(|link| link.is_switch());
+    switches.find_map(|switch| {
+        let used = used_port(&switch.over, answers, host.state);
+        let is_lost = |port: &&IfName| {
+            let recorded = stack.iter().find(|link| link.name == **port);
+            let hardware = recorded.and_then(|link| link.hardware.as_ref());
+            let now = host.present(port, hardware);
+            let carries = |now: &Link| now.flags.up && now.master.as_ref() == Some(&switch.name);
+            !now.is_some_and(|now| carries(now) && !(used.is_some() && now.blocked))
+        };
+        let mut ports = switch.over.iter();
+        let lost = ports.find(|port| used.is_none_or(|used| used == *port) && is_lost(port))?;
+        Some((&switch.name, lost))
+    })
+}
+
+/// The one of several ports of a bridge that leads to what has answered, by what the bridge has learnt: now, or else then.
+pub(crate) fn used_port<'a>(
+    ports: impl IntoIterator<Item = &'a IfName> + Clone,
+    answers: &[AnswerRecord],
+    now: &NetState,
+) -> Option<&'a IfName> {
+    let named = |name: &IfName| ports.clone().into_iter().find(|port| *port == name);
+    answers.iter().find_map(|one| {
+        let then = named(one.port.as_ref()?)?;
+        let mut learned = now.learned.iter().filter(|(_, mac)| one.mac == Some(*mac));
+        let now = learned.find_map(|(port, _)| named(port));
+        Some(now.unwrap_or(then))
     })
 }
 

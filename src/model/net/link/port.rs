@@ -57,13 +57,22 @@ pub struct PortVlans {
 type VlanFlags = (bool, bool);
 
 impl PortVlans {
-    /// The VLAN that the kernel gives to a new port of a bridge.
-    pub(crate) fn default_of_port(id: VlanId) -> Self {
+    /// One VLAN, whose packets are tagged.
+    pub(crate) fn of(id: VlanId) -> Self {
         Self {
             first: id,
             last: id,
+            pvid: false,
+            untagged: false,
+        }
+    }
+
+    /// The VLAN that the kernel gives to a new port of a bridge.
+    pub(crate) fn default_of_port(id: VlanId) -> Self {
+        Self {
             pvid: true,
             untagged: true,
+            ..Self::of(id)
         }
     }
 

@@ -5,10 +5,10 @@ mod packets;
 
 pub(crate) use self::packets::packets;
 use crate::model::net::way::{Packet, PacketWay, WayExit};
-use crate::model::{AnswerRecord, NetState, NodeState};
+use crate::model::{Address, AnswerRecord, NetState, NodeState};
 
 /// The ways of packets to neighbours that have answered, of a namespace with this recorded state: straight out of a link. Packets of which
-/// another link or a gateway is the recorded way are left out.
+/// another link or a gateway is the recorded way are left out: in a subnet whose route is in a table of its own, a rule sends some there.
 pub(crate) fn answered<'a>(
     answers: &'a [AnswerRecord],
     recorded: &'a NetState,
@@ -16,7 +16,11 @@ pub(crate) fn answered<'a>(
     let known = answers.iter().filter(|one| one.has_answered());
     let direct = known.filter(|one| {
         let route = destinations::route_to(recorded, one.address);
-        route.is_none_or(|route| route.hops() == [(None, Some(&one.dev))])
+        let is_direct = |way: &PacketWay| way.exit.hop() == Some((&one.dev, None));
+        match route {
+            Some(route) => route.hops() == [(None, Some(&one.dev))],
+            None => others_on_link(recorded, one).all(is_direct),
+        }
     });
     direct.map(|one| {
         let exit = WayExit::Link {
@@ -26,6 +30,23 @@ pub(crate) fn answered<'a>(
         };
         let packet = Packet::to_neighbour(one.address, &one.dev);
         PacketWay { packet, exit }
+    })
+}
+
+/// The recorded ways of packets that the destination alone decides, in the subnets that this neighbour is in.
+fn others_on_link<'a>(
+    recorded: &'a NetState,
+    neighbour: &'a AnswerRecord,
+) -> impl Iterator<Item = &'a PacketWay> {
+    let subnets = recorded.addresses.iter().filter_map(Address::subnet);
+    let subnets: Vec<_> = subnets
+        .filter(|net| net.contains(&neighbour.address))
+        .collect();
+    recorded.ways.iter().filter(move |way| {
+        let to = way.packet.to;
+        let is_in = subnets.iter().any(|net| net.contains(&to));
+        let is_sent = way.packet == Packet::plain(to) && way.exit.hop().is_some();
+        is_in && is_sent && destinations::route_to(recorded, to).is_none()
     })
 }
 

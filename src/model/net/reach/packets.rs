@@ -1,6 +1,6 @@
 //! The packets of which the ways are recorded. Pure.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::net::IpAddr;
 
 use ipnet::IpNet;
@@ -34,8 +34,8 @@ pub(crate) fn packets(state: &NetState) -> Vec<Packet> {
         all.extend(own(state, is_ipv4));
     }
     all.extend(to_fixed(state));
-    let mut seen = BTreeSet::new();
-    all.retain(|one| seen.insert((one.to, one.from, one.mark, one.bound.clone())));
+    let mut seen = HashSet::new();
+    all.retain(|one: &Packet| seen.insert(one.clone()));
     all.truncate(MOST);
     all
 }
