@@ -21,7 +21,7 @@ struct Boot {
 }
 
 /// The longest first. All scenarios of one machine have the same line `# lab:`.
-const BOOTS: [Boot; 17] = [
+const BOOTS: [Boot; 18] = [
     Boot {
         name: "dockershim",
         scenarios: &[
@@ -107,6 +107,10 @@ const BOOTS: [Boot; 17] = [
             "sriov-risk",
             "guard-vf",
         ],
+    },
+    Boot {
+        name: "linux-5.10",
+        scenarios: &["nic-index-old"],
     },
     Boot {
         name: "netdevsim",
