@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use super::HostJob;
 use crate::inventory::observe::Host;
-use crate::kernel::{Error, udev};
+use crate::kernel::Error;
+use crate::kernel::udev::{self, FormerEntries};
 use crate::managers::Owners;
 use crate::model::manager::Manager;
 use crate::model::problem::KeptIndex;
@@ -26,7 +27,10 @@ impl HostJob<'_> {
         let (missing, _) = plan_of(self.host, self.baseline);
         match self.renumber(&missing, inside, progress)? {
             Some(problems) => Ok(problems),
-            None => wait_nic::for_final_names(self.host, self.baseline, inside, self.limit),
+            None => {
+                let former = FormerEntries::default();
+                wait_nic::for_final_names(self.host, self.baseline, inside, &former, self.limit)
+            }
         }
     }
 
@@ -44,12 +48,15 @@ impl HostJob<'_> {
         }
         let begun = self.begun(&steps);
         self.wait_for_owners(&begun, progress)?;
+        let indexes = steps.iter().filter_map(Step::renumbered);
+        let former = FormerEntries::of(indexes.map(|(_, index)| index));
         self.apply(&steps);
         // They went down, as devices that were away.
         self.limit.limits.awaits_carrier = true;
         self.managed.limit.limits.awaits_carrier = true;
         wait_nic::for_return(self.host, self.baseline, inside, &mut self.limit)?;
-        let problems = wait_nic::for_final_names(self.host, self.baseline, inside, self.limit)?;
+        let problems =
+            wait_nic::for_final_names(self.host, self.baseline, inside, &former, self.limit)?;
         self.wait_until_idle(&begun);
         self.keep_refused(&steps);
         Ok(Some(problems))
