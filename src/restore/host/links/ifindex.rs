@@ -25,13 +25,11 @@ impl HostJob<'_> {
     ) -> Result<Vec<Problem>, Error> {
         wait_nic::for_return(self.host, self.baseline, inside, &mut self.limit)?;
         let (missing, _) = plan_of(self.host, self.baseline);
-        match self.renumber(&missing, inside, progress)? {
-            Some(problems) => Ok(problems),
-            None => {
-                let former = FormerEntries::default();
-                wait_nic::for_final_names(self.host, self.baseline, inside, &former, self.limit)
-            }
+        if let Some(problems) = self.renumber(&missing, inside, progress)? {
+            return Ok(problems);
         }
+        let former = FormerEntries::default();
+        wait_nic::for_final_names(self.host, self.baseline, inside, &former, self.limit)
     }
 
     /// Gives devices their former ifindexes back, and waits for their final names. It tries that once for each; `None` where none is left.
