@@ -110,6 +110,10 @@ const BOOTS: [Boot; 18] = [
         ],
     },
     Boot {
+        name: "linux-5.10",
+        scenarios: &["nic-index-old"],
+    },
+    Boot {
         name: "netdevsim",
         scenarios: &["nic-refused", "nic-devlink"],
     },

@@ -2,7 +2,9 @@
 //!
 //! A new device has no final name until then: udevd renames it only while it is down (systemd.link(5)).
 
+use std::collections::BTreeSet;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use netlink_sys::Socket as RawSocket;
@@ -60,8 +62,37 @@ pub fn is_running() -> bool {
 
 /// Whether udevd has applied its rules to a network device and is not renaming it.
 pub fn has_finished(ifindex: u32) -> bool {
-    let entry = checked::text(format!("/run/udev/data/n{ifindex}"));
-    entry.is_ok_and(|entry| is_final(&entry))
+    checked::text(path(ifindex)).is_ok_and(|entry| is_final(&entry))
+}
+
+/// Entries of former devices in udevd's database. udevd removes such an entry when it handles the event of the removal: that may be later
+/// than a new device has the ifindex, or never, if udevd did not receive the event. It writes each entry as a new file.
+#[derive(Debug, Default)]
+pub(crate) struct FormerEntries(BTreeSet<FileId>);
+
+/// Inode and time of the last change.
+type FileId = (u64, i64, i64);
+
+impl FormerEntries {
+    /// Those of these ifindexes, which no device has at the moment.
+    pub(crate) fn of(indexes: impl Iterator<Item = u32>) -> Self {
+        Self(indexes.filter_map(|one| file_id(&path(one))).collect())
+    }
+
+    /// Whether udevd has finished with the device that has the ifindex now.
+    pub(crate) fn has_finished(&self, ifindex: u32) -> bool {
+        let file = file_id(&path(ifindex));
+        !file.is_some_and(|file| self.0.contains(&file)) && has_finished(ifindex)
+    }
+}
+
+fn file_id(file: &Path) -> Option<FileId> {
+    let file = file.symlink_metadata().ok()?;
+    Some((file.ino(), file.ctime(), file.ctime_nsec()))
+}
+
+fn path(ifindex: u32) -> PathBuf {
+    PathBuf::from(format!("/run/udev/data/n{ifindex}"))
 }
 
 /// The `.link` file that udevd uses for a device, and what is added to it.
@@ -94,7 +125,22 @@ fn is_final(entry: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_final, link_files_in};
+    use std::fs;
+
+    use super::{file_id, is_final, link_files_in};
+
+    #[test]
+    fn an_entry_that_udevd_writes_anew_differs_from_the_former_one_of_the_same_text() {
+        let folder = tempfile::tempdir().unwrap();
+        let [entry, new] = ["n2", "n2.new"].map(|name| folder.path().join(name));
+        fs::write(&entry, "I:1\n").unwrap();
+        let former = file_id(&entry).unwrap();
+        assert_eq!(file_id(&entry), Some(former));
+        fs::write(&new, "I:1\n").unwrap();
+        fs::rename(&new, &entry).unwrap();
+        assert_ne!(file_id(&entry), Some(former));
+        assert_eq!(file_id(&new), None);
+    }
 
     #[test]
     fn the_link_file_of_a_device_comes_before_what_is_added_to_it() {

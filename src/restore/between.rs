@@ -52,14 +52,16 @@ mod tests {
     use std::process::Command;
 
     use super::*;
+    use crate::kernel::Errno;
+
+    fn read(words: &str) -> String {
+        let output = Command::new("sh").args(["-c", words]).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
 
     #[test]
     fn a_device_gets_the_index_that_names_it_elsewhere() {
-        let read = |words: &str| {
-            let output = Command::new("sh").args(["-c", words]).output().unwrap();
-            assert!(output.status.success(), "{output:?}");
-            String::from_utf8(output.stdout).unwrap()
-        };
         let all = || {
             read(
                 "ip link add eth0 index 77 type veth peer name peer index 80 && ip link set eth0 up alias lan mtu 1400 address 0a:00:00:00:00:01",
@@ -75,6 +77,22 @@ mod tests {
             renumber(&mut socket, 7, 80).unwrap();
             let shown = read("ip link show eth0");
             assert!(shown.starts_with("7: eth0@"), "{shown}");
+        };
+        netns::in_new(all).unwrap();
+    }
+
+    #[test]
+    fn a_device_that_is_bound_to_its_namespace_is_left_as_it_is() {
+        let all = || {
+            read("ip link add br0 index 77 up type bridge");
+            let refused = renumber(&mut Socket::open_here().unwrap(), 77, 7);
+            assert!(
+                matches!(refused, Err(Error::Kernel(Errno::EINVAL))),
+                "{refused:?}"
+            );
+            let shown = read("ip link show br0");
+            assert!(shown.starts_with("77: br0: "), "{shown}");
+            assert!(shown.contains(",UP"), "{shown}");
         };
         netns::in_new(all).unwrap();
     }

@@ -64,11 +64,12 @@ pub(super) fn number(bitset: &[u8]) -> Option<u32> {
     word(Nested::parse(bitset)?.get(VALUE)?, 0)
 }
 
-/// A set of which exactly these bits are set.
+/// A set of which exactly these bits are set. Linux 5.10 refuses one that is larger than its own, even if no bit beyond that is set.
 pub(super) fn of_number(number: u32) -> Vec<u8> {
+    let size = (u32::BITS - number.leading_zeros()).max(1);
     let mut bitset = Nested::default();
     bitset.push(NOMASK, Vec::new());
-    bitset.push(SIZE, u32::BITS.to_ne_bytes().to_vec());
+    bitset.push(SIZE, size.to_ne_bytes().to_vec());
     bitset.push(VALUE, number.to_ne_bytes().to_vec());
     bitset.bytes()
 }

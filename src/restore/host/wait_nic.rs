@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use crate::inventory::observe::Host;
 use crate::kernel::events::{self, LATE_LINKWATCH, LINKWATCH};
-use crate::kernel::{Error, link, udev};
+use crate::kernel::udev::{self, FormerEntries};
+use crate::kernel::{Error, link};
 use crate::matching::host_baseline::HostBaseline;
 use crate::model::net::link::nic::Sriov;
 use crate::model::problem::RestoreCause;
@@ -173,11 +174,12 @@ fn devices<'a>(host: &'a Host, baseline: &'a HostBaseline) -> Vec<(&'a Link, &'a
 }
 
 /// A device that the driver has just made may have a passing name: udev renames it, but only while it is down. Returns a problem for each
-/// that udev has not finished with.
+/// that udev has not finished with; what it has of `former` devices with the same ifindexes does not count.
 pub(super) fn for_final_names(
     host: &mut Host,
     baseline: &HostBaseline,
     inside: &[Hardware],
+    former: &FormerEntries,
     limit: WaitLimit<'_>,
 ) -> Result<Vec<Problem>, Error> {
     let is_new = |(then, now): &(&Link, &Link)| then.is_made_anew(now);
@@ -188,7 +190,7 @@ pub(super) fn for_final_names(
         let devices = devices(host, baseline);
         let new = devices.iter().filter(|device| is_new(device));
         let mut all = new.map(|(_, now)| *now).chain(returned(host, inside));
-        all.all(|now| udev::has_finished(now.index))
+        all.all(|now| former.has_finished(now.index))
     };
     // Its name is read below.
     if udev::is_running() && !has_finished(host) {
@@ -210,7 +212,7 @@ pub(super) fn for_final_names(
     let problems = devices(host, baseline)
         .iter()
         .filter(|device| is_new(device))
-        .filter(|(_, now)| udev::is_running() && !udev::has_finished(now.index))
+        .filter(|(_, now)| udev::is_running() && !former.has_finished(now.index))
         .map(|(_, now)| RestoreCause::UdevUnfinished { limit }.warning(&now.name))
         .collect();
     Ok(problems)

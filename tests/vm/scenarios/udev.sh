@@ -25,6 +25,8 @@ rename_nic() {
     [ -e "/sys/class/net/$NIC" ] || fail "udev did not rename the NIC"
 }
 
+has_ifindex() { grep -qx "$1" /sys/class/net/*/ifindex; }
+
 # owners: by which file udev has named the NIC.
 owners() { udevadm info -q property "/sys/class/net/$NIC" | grep -E '^(INTERFACE|ID_NET_LINK_FILE)='; }
 
@@ -33,6 +35,18 @@ standard_node
 before_loss
 race
 udevadm settle
+restored
+
+step "udev is behind: what it has of the former NIC with the ifindex is not taken for what it has of the new one"
+INDEX=$(cat "/sys/class/net/$NIC/ifindex")
+udevadm control --stop-exec-queue
+reload_driver
+[ -e "/run/udev/data/n$INDEX" ] || fail "udev has no entry of the former NIC"
+# Longer than netfix waits for another program that renames NICs.
+{ wait_for 30 "the ifindex" has_ifindex "$INDEX" && sleep 4 && udevadm control --start-exec-queue; } &
+expect_exit 0 nf restore --nic-wait 60s
+udevadm settle
+[ "$(cat "/sys/class/net/$NIC/ifindex")" = "$INDEX" ] || fail "$(ip -br link)"
 restored
 
 step "udev is not there to rename it: netfix reports how to get the name back"

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use super::HostJob;
 use crate::inventory::observe::Host;
-use crate::kernel::{Error, udev};
+use crate::kernel::Error;
+use crate::kernel::udev::{self, FormerEntries};
 use crate::managers::Owners;
 use crate::model::manager::Manager;
 use crate::model::problem::KeptIndex;
@@ -24,10 +25,11 @@ impl HostJob<'_> {
     ) -> Result<Vec<Problem>, Error> {
         wait_nic::for_return(self.host, self.baseline, inside, &mut self.limit)?;
         let (missing, _) = plan_of(self.host, self.baseline);
-        match self.renumber(&missing, inside, progress)? {
-            Some(problems) => Ok(problems),
-            None => wait_nic::for_final_names(self.host, self.baseline, inside, self.limit),
+        if let Some(problems) = self.renumber(&missing, inside, progress)? {
+            return Ok(problems);
         }
+        let former = FormerEntries::default();
+        wait_nic::for_final_names(self.host, self.baseline, inside, &former, self.limit)
     }
 
     /// Gives devices their former ifindexes back, and waits for their final names. It tries that once for each; `None` where none is left.
@@ -44,14 +46,18 @@ impl HostJob<'_> {
         }
         let begun = self.begun(&steps);
         self.wait_for_owners(&begun, progress)?;
+        let indexes = steps.iter().filter_map(Step::renumbered);
+        let former = FormerEntries::of(indexes.map(|(_, index)| index));
+        let tried = self.host.state.links.clone();
         self.apply(&steps);
         // They went down, as devices that were away.
         self.limit.limits.awaits_carrier = true;
         self.managed.limit.limits.awaits_carrier = true;
         wait_nic::for_return(self.host, self.baseline, inside, &mut self.limit)?;
-        let problems = wait_nic::for_final_names(self.host, self.baseline, inside, self.limit)?;
+        let problems =
+            wait_nic::for_final_names(self.host, self.baseline, inside, &former, self.limit)?;
         self.wait_until_idle(&begun);
-        self.keep_refused(&steps);
+        self.keep_refused(&steps, &tried);
         Ok(Some(problems))
     }
 
@@ -88,14 +94,19 @@ impl HostJob<'_> {
         }
     }
 
-    /// Takes down which devices do not have their ifindex after these steps, so that no other step tries it again.
-    fn keep_refused(&mut self, steps: &[Step]) {
+    /// Takes down which of the devices that were `tried` do not have their ifindex after these steps, so that no other step tries it again.
+    /// One that its driver has made anew meanwhile is another device.
+    fn keep_refused(&mut self, steps: &[Step], tried: &[Link]) {
         for step in steps {
-            let Some((_, index)) = step.renumbered() else {
+            let Some((dev, index)) = step.renumbered() else {
                 continue;
             };
             let mut links = self.host.state.links.iter();
-            if !links.any(|link| link.index == index) {
+            let is_refused = |now: &Link| {
+                let tried = tried.iter().find(|link| link.name == *dev);
+                now.index != index && tried.is_some_and(|tried| !tried.is_made_anew(now))
+            };
+            if links.any(is_refused) {
                 let mut failures = self.failures.iter();
                 let failed = failures.find(|failed| failed.step == *step);
                 let error = failed.map(|failed| failed.error.to_string());
