@@ -21,7 +21,7 @@ struct Boot {
 }
 
 /// The longest first. All scenarios of one machine have the same line `# lab:`.
-const BOOTS: [Boot; 18] = [
+const BOOTS: [Boot; 19] = [
     Boot {
         name: "dockershim",
         scenarios: &[

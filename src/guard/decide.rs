@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::assessment::Assessment;
 use super::judge::{Judge, PodFate};
-use super::pace;
 use super::sight::{InsideSight, PodSight, Sight, WindowSight};
 use super::turns::Turns;
 use crate::model::window::{GUARD_SCHEMA, GuardRecord};
@@ -157,40 +157,20 @@ pub(crate) fn decide(record: &GuardRecord, sight: &Sight, choice: Choice) -> Dec
     let missing = judge.missing();
     let waits = missing.iter().any(|name| !next.missing.contains(name));
     next.missing.clone_from(&missing);
-    let has = |wanted: PodFate| fates.iter().any(|(_, fate)| *fate == wanted);
-    let is_unfinished = sight.window.is_some();
-    let is_unsure = sight.is_unread || has(PodFate::Unknown);
     next.incomplete.retain(|id, _| {
         let fate = fates.iter().find(|(pod, _)| pod.id == *id);
         // A new loss is another matter.
         !fate.is_none_or(|(_, fate)| matches!(fate, PodFate::Well | PodFate::Ready))
     });
     let turns = Turns::of(&judge, &fates, &mut next, sight.now, choice.pause);
-    let decision = if turns.is_now() || is_unfinished {
-        let turns = &turns;
-        GuardDecision::Restore(wanted(
-            &judge,
-            &fates,
-            &deleted,
-            turns,
-            (waits, is_unfinished),
-        ))
-    } else if let Some((at, attempt)) = turns.later() {
-        GuardDecision::Later {
-            at,
-            after: at.saturating_sub(sight.now),
-            attempt,
-        }
-    } else if has(PodFate::Waiting) {
-        GuardDecision::WaitsFor { missing }
-    } else if let Some((links, attempts)) = turns.given_up(&next) {
-        GuardDecision::GivenUp { links, attempts }
-    } else if is_unsure {
-        // What is there now is not known to be right.
-        GuardDecision::Unsure
-    } else {
-        at_rest(&fates, &next, sight, &deleted, choice)
+    let found = Assessment {
+        judge: &judge,
+        fates: &fates,
+        deleted: &deleted,
+        turns: &turns,
     };
+    let is_unsure = sight.is_unread || found.has(PodFate::Unknown);
+    let decision = found.decision(&next, sight, choice, waits);
     if !is_unsure {
         judge.settle(&mut next, &fates);
     }
@@ -208,95 +188,6 @@ pub(crate) fn decide(record: &GuardRecord, sight: &Sight, choice: Choice) -> Dec
         given_up: turns.new_given_up,
         deleted: fresh,
         record: next,
-    }
-}
-
-/// No pod is to be restored, and each was observed.
-fn at_rest(
-    fates: &[(&PodSight, PodFate)],
-    record: &GuardRecord,
-    sight: &Sight,
-    deleted: &BTreeSet<IfName>,
-    choice: Choice,
-) -> GuardDecision {
-    let is_left = |fate: &PodFate| matches!(fate, PodFate::Alone | PodFate::Incomplete);
-    let alone = fates.iter().filter(|(_, fate)| is_left(fate));
-    let alone = alone.map(|(pod, _)| LeftAlone {
-        pod: Some(pod.title.clone()),
-        loss: pod.loss.clone(),
-        tried: record.incomplete.get(&pod.id).map(|tried| Tried {
-            why: tried.why.clone(),
-            pause: pace::until_retry(&tried.pace, choice.pause),
-        }),
-    });
-    let damaged = sight.damaged.iter().map(|title| LeftAlone {
-        pod: Some(title.clone()),
-        loss: None,
-        tried: None,
-    });
-    let host = sight.host.iter().map(|loss| LeftAlone {
-        pod: None,
-        loss: Some(loss.clone()),
-        tried: None,
-    });
-    let host = host.filter(|_| deleted.is_empty());
-    let left: Vec<LeftAlone> = alone.chain(damaged).chain(host).collect();
-    match &sight.no_match {
-        Some(selectors) => GuardDecision::NoPod {
-            selectors: selectors.clone(),
-        },
-        None if sight.snapshot.is_none() && sight.pods.is_empty() => GuardDecision::NoSnapshot,
-        None if !left.is_empty() => GuardDecision::LeftAlone(left),
-        None if !deleted.is_empty() => GuardDecision::LeftDeleted,
-        None => GuardDecision::Well,
-    }
-}
-
-/// A restore begins: another guard must know it, should this one be killed in it.
-pub(crate) fn begins(record: &mut GuardRecord, wanted: &Wanted, now: u64) {
-    for name in &wanted.losses {
-        pace::begin(record.losses.entry(name.clone()).or_default(), now);
-    }
-    for (id, pod) in &mut record.incomplete {
-        let is_wanted = wanted.pods.as_ref().is_none_or(|pods| pods.contains(id));
-        if is_wanted {
-            pace::begin(&mut pod.pace, now);
-        }
-    }
-}
-
-/// A restore has ended: with that, the losses that it saw are settled. A pod that it could not complete has its own account from now on,
-/// with what was in the way.
-pub(crate) fn ends(
-    record: &mut GuardRecord,
-    wanted: &Wanted,
-    [before, after]: [&Sight; 2],
-    why: impl Fn(&PodId) -> String,
-) {
-    let now_of = |sight: &Sight, name| sight.links.get(name).and_then(|link| link.now);
-    for name in &wanted.lost {
-        let Some(now) = now_of(after, name) else {
-            continue;
-        };
-        let given = after.links.get(name).map(|link| link.recorded);
-        let then = now_of(before, name);
-        // One with a third number was lost again meanwhile.
-        if then.is_none_or(|then| then == now) || given == Some(now) {
-            record.settled.insert(name.clone(), now);
-        }
-    }
-    for name in &wanted.losses {
-        record.losses.entry(name.clone()).or_default().last = Some(after.now);
-    }
-    for pod in after
-        .pods
-        .iter()
-        .filter(|pod| pod.is_lost && wanted.has(pod))
-    {
-        let kept = record.incomplete.entry(pod.id.clone()).or_default();
-        kept.why = why(&pod.id);
-        kept.pace.attempts = kept.pace.attempts.max(1);
-        kept.pace.last = Some(after.now);
     }
 }
 
@@ -325,42 +216,6 @@ fn remembered(record: &GuardRecord, sight: &Sight) -> GuardRecord {
     next
 }
 
-fn wanted(
-    judge: &Judge<'_>,
-    fates: &[(&PodSight, PodFate)],
-    deleted: &BTreeSet<IfName>,
-    turns: &Turns,
-    (waits, resumes): (bool, bool),
-) -> Wanted {
-    let names = judge.links.keys();
-    let without = names.filter(|name| judge.is_on_deleted(name, deleted));
-    let without: BTreeSet<IfName> = without.cloned().collect();
-    let losses = turns.losses();
-    // Where no link was lost, only pods are tried again.
-    let only = (losses.is_empty() && !resumes).then(|| turns.pods_now());
-    let is_left = |pod: &PodSight, fate: &PodFate| match &only {
-        Some(only) => !only.contains(&pod.id),
-        None if turns.is_of(pod) => !turns.pods_now().contains(&pod.id),
-        None => matches!(fate, PodFate::Deleted | PodFate::Alone),
-    };
-    let (left, kept): (Vec<_>, Vec<_>) = fates.iter().partition(|(pod, fate)| is_left(pod, fate));
-    let mut lost = judge.lost();
-    lost.retain(|name| {
-        only.is_none() && !without.contains(name) && !turns.is_later(&judge.losses_of(name))
-    });
-    let again = kept.iter().filter(|(_, fate)| *fate == PodFate::Incomplete);
-    Wanted {
-        lost,
-        again: again.map(|(pod, _)| pod.title.clone()).collect(),
-        losses,
-        pods: (!left.is_empty()).then(|| kept.iter().map(|(pod, _)| pod.id.clone()).collect()),
-        without,
-        attempt: turns.attempt(),
-        waits,
-        resumes,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -369,6 +224,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+    use crate::guard::accounts::{begins, ends};
 
     /// What it is about, and the looks, each with the record that the one before left.
     #[derive(Deserialize)]

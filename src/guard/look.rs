@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::clock;
 use crate::context::Context;
+use crate::guard::accounts;
 use crate::guard::decide::{self, Choice, Decided, GuardDecision, Wanted};
 use crate::guard::facts;
 use crate::guard::sight::{PodSight, Sight, WindowSight};
@@ -12,7 +13,7 @@ use crate::inventory::{kubelets, node};
 use crate::kubelet::unit::UnitToPause;
 use crate::matching::Selection;
 use crate::model::problem::{Cause, InventoryCause, StoreCause};
-use crate::model::window::{GuardRecord, UnplannedEnd, WindowPod};
+use crate::model::window::{GuardRecord, UnplannedEnd, Window, WindowPod};
 use crate::model::{Exit, IfName, LinkGraph, PodId, Problem};
 use crate::plan::PodVerdict;
 use crate::records::matched::Matched;
@@ -113,15 +114,44 @@ fn restore(
         });
     };
     let mut problems = Vec::new();
-    decide::begins(&mut record, wanted, clock::boottime());
+    accounts::begins(&mut record, wanted, clock::boottime());
     // On disk before the restore: a guard that dies in each of them must not restore without end.
-    let saved = guard.save_guard(&record);
-    problems.extend(saved.err().map(|error| error.problem().demoted()));
+    let saved = guard.save_guard(&record).err();
+    problems.extend(saved.map(|error| error.problem().demoted()));
     let loss = seen.loss(wanted, &record, &request);
     let selection = request.upgrade.selection.clone();
     request.prepare(wanted, &seen.surveyed);
     let mut upgraded = drive_unplanned(loss, &request.upgrade, guard, context)?;
     request.upgrade.selection = selection;
+    let vain = noted(&mut record, wanted, &mut upgraded);
+    let left = match observe(&request, &store) {
+        Ok(mut after) => {
+            let why = |id: &PodId| what_failed(&upgraded.problems, id);
+            let sights = [&seen.sight, &after.sight];
+            accounts::ends(&mut record, wanted, sights, why);
+            let mut decided = decide::decide(&record, &after.sight, request.choice);
+            tell(&mut decided);
+            problems.append(&mut after.unknown);
+            let after = decided.left();
+            record = after.record;
+            after.left
+        }
+        Err(refusal) => {
+            problems.extend(refusal.problems);
+            Exit::Failed
+        }
+    };
+    problems.extend(written(&store, &record, vain));
+    Ok(LookResult {
+        record,
+        left,
+        upgraded: Some(upgraded),
+        problems,
+    })
+}
+
+/// Counts a restore; returns its window if that was an attempt in vain.
+fn noted(record: &mut GuardRecord, wanted: &Wanted, upgraded: &mut Upgraded) -> Option<Window> {
     let vain = upgraded
         .window
         .take_if(|_| wanted.is_retry() && upgraded.restored.is_unchanged());
@@ -131,34 +161,16 @@ fn restore(
         at: clock::wall(),
         exit: upgraded.end as u8,
     });
-    // What is there now is what a later loss is compared with.
-    let (record, left) = match observe(&request, &store) {
-        Ok(mut after) => {
-            let why = |id: &PodId| what_failed(&upgraded.problems, id);
-            decide::ends(&mut record, wanted, [&seen.sight, &after.sight], why);
-            let mut decided = decide::decide(&record, &after.sight, request.choice);
-            tell(&mut decided);
-            problems.append(&mut after.unknown);
-            let after = decided.left();
-            (after.record, after.left)
-        }
-        Err(refusal) => {
-            problems.extend(refusal.problems);
-            (record, Exit::Failed)
-        }
-    };
-    let saved = store.lock("guard").and_then(|guard| {
-        guard.save_guard(&record)?;
-        // An attempt each ten minutes would push out the records of losses.
+    vain
+}
+
+/// Writes what is known after a restore. An attempt in vain every ten minutes would push out the records of losses.
+fn written(store: &Store, record: &GuardRecord, vain: Option<Window>) -> Option<Problem> {
+    let saved = store.clone().lock("guard").and_then(|guard| {
+        guard.save_guard(record)?;
         vain.map_or(Ok(()), |window| guard.forget_window(&window.id))
     });
-    problems.extend(saved.err().map(|error| error.problem().demoted()));
-    Ok(LookResult {
-        record,
-        left,
-        upgraded: Some(upgraded),
-        problems,
-    })
+    saved.err().map(|error| error.problem().demoted())
 }
 
 impl Decided {

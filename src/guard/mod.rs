@@ -4,6 +4,8 @@
 //! `decide` (pure) says what follows, with the `turns` and the `pace` of losses that repeat and of pods that could not be completed
 //! (pure), and a restore is a window of `upgrade`.
 
+mod accounts;
+mod assessment;
 pub(crate) mod decide;
 mod facts;
 mod judge;

@@ -71,7 +71,7 @@ impl Turns {
 
     /// Whether something is restored now.
     pub(super) fn is_now(&self) -> bool {
-        self.all().any(|turn| turn.is_now())
+        self.all().any(GuardTurn::is_now)
     }
 
     /// How often in a row, from 1 on.

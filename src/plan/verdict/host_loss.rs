@@ -120,7 +120,7 @@ fn fault_below(
     /// More than the kernel nests means a loop.
     const DEEPEST: usize = 8;
     let mut lower = good.carriers(link);
-    if let Some(used) = stack::used_port(lower.clone(), answers, now) {
+    if let Some(used) = stack::used_port(&lower, answers, now) {
         lower = vec![used];
     }
     let lower = lower.into_iter().filter_map(|name| good.link(name));

@@ -86,7 +86,7 @@ fn a_pod_that_cannot_be_completed_disarms_the_guard_for_nobody_and_comes_back_wh
         node.give_carrier();
     };
     lose();
-    guard.says(&format!("{address}: "));
+    guard.says("address-conflict");
     guard.says("tried again after 8 s");
     let memory = remembered(&node);
     assert!(

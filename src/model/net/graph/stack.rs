@@ -134,7 +134,7 @@ pub(crate) fn lost_uplink<'a>(
 ) -> Option<(&'a IfName, &'a IfName)> {
     let mut switches = stack.iter().filter(|link| link.is_switch());
     switches.find_map(|switch| {
-        let used = used_port(&switch.over, answers, host.state);
+        let used = used_port(&switch.over.iter().collect::<Vec<_>>(), answers, host.state);
         let is_lost = |port: &&IfName| {
             let recorded = stack.iter().find(|link| link.name == **port);
             let hardware = recorded.and_then(|link| link.hardware.as_ref());
@@ -150,11 +150,11 @@ pub(crate) fn lost_uplink<'a>(
 
 /// The one of several ports of a bridge that leads to what has answered, by what the bridge has learnt: now, or else then.
 pub(crate) fn used_port<'a>(
-    ports: impl IntoIterator<Item = &'a IfName> + Clone,
+    ports: &[&'a IfName],
     answers: &[AnswerRecord],
     now: &NetState,
 ) -> Option<&'a IfName> {
-    let named = |name: &IfName| ports.clone().into_iter().find(|port| *port == name);
+    let named = |name: &IfName| ports.iter().copied().find(|port| *port == name);
     answers.iter().find_map(|one| {
         let then = named(one.port.as_ref()?)?;
         let mut learned = now.learned.iter().filter(|(_, mac)| one.mac == Some(*mac));

@@ -1,0 +1,55 @@
+//! The accounts of losses and of pods that a restore could not complete, as a restore begins and ends.
+
+use super::decide::Wanted;
+use super::pace;
+use super::sight::Sight;
+use crate::model::PodId;
+use crate::model::window::GuardRecord;
+
+/// A restore begins: another guard must know it, should this one be killed in it.
+pub(crate) fn begins(record: &mut GuardRecord, wanted: &Wanted, now: u64) {
+    for name in &wanted.losses {
+        pace::begin(record.losses.entry(name.clone()).or_default(), now);
+    }
+    for (id, pod) in &mut record.incomplete {
+        let is_wanted = wanted.pods.as_ref().is_none_or(|pods| pods.contains(id));
+        if is_wanted {
+            pace::begin(&mut pod.pace, now);
+        }
+    }
+}
+
+/// A restore has ended: with that, the losses that it saw are settled. A pod that it could not complete has its own account from now on,
+/// with what was in the way.
+pub(crate) fn ends(
+    record: &mut GuardRecord,
+    wanted: &Wanted,
+    [before, after]: [&Sight; 2],
+    why: impl Fn(&PodId) -> String,
+) {
+    let now_of = |sight: &Sight, name| sight.links.get(name).and_then(|link| link.now);
+    for name in &wanted.lost {
+        let Some(now) = now_of(after, name) else {
+            continue;
+        };
+        let given = after.links.get(name).map(|link| link.recorded);
+        let then = now_of(before, name);
+        // One with a third number was lost again meanwhile.
+        if then.is_none_or(|then| then == now) || given == Some(now) {
+            record.settled.insert(name.clone(), now);
+        }
+    }
+    for name in &wanted.losses {
+        record.losses.entry(name.clone()).or_default().last = Some(after.now);
+    }
+    for pod in after
+        .pods
+        .iter()
+        .filter(|pod| pod.is_lost && wanted.has(pod))
+    {
+        let kept = record.incomplete.entry(pod.id.clone()).or_default();
+        kept.why = why(&pod.id);
+        kept.pace.attempts = kept.pace.attempts.max(1);
+        kept.pace.last = Some(after.now);
+    }
+}
