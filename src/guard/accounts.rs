@@ -4,7 +4,7 @@ use super::decide::Wanted;
 use super::pace;
 use super::sight::Sight;
 use crate::model::PodId;
-use crate::model::window::GuardRecord;
+use crate::model::window::{GuardRecord, IncompletePod};
 
 /// A restore begins: another guard must know it, should this one be killed in it.
 pub(crate) fn begins(record: &mut GuardRecord, wanted: &Wanted, now: u64) {
@@ -19,12 +19,12 @@ pub(crate) fn begins(record: &mut GuardRecord, wanted: &Wanted, now: u64) {
     }
 }
 
-/// A restore has ended: with that, the losses that it saw are settled. A pod that it could not complete has its own account from now on,
+/// A restore of what was lost `since` has ended: with that, the losses that it saw are settled. A pod that it could not complete has its own account from now on,
 /// with what was in the way.
 pub(crate) fn ends(
     record: &mut GuardRecord,
     wanted: &Wanted,
-    [before, after]: [&Sight; 2],
+    (since, [before, after]): (u64, [&Sight; 2]),
     why: impl Fn(&PodId) -> String,
 ) {
     let now_of = |sight: &Sight, name| sight.links.get(name).and_then(|link| link.now);
@@ -47,7 +47,11 @@ pub(crate) fn ends(
         .iter()
         .filter(|pod| pod.is_lost && wanted.has(pod))
     {
-        let kept = record.incomplete.entry(pod.id.clone()).or_default();
+        let lost = IncompletePod {
+            since,
+            ..IncompletePod::default()
+        };
+        let kept = record.incomplete.entry(pod.id.clone()).or_insert(lost);
         kept.why = why(&pod.id);
         kept.pace.attempts = kept.pace.attempts.max(1);
         kept.pace.last = Some(after.now);

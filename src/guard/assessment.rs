@@ -10,7 +10,7 @@ use super::turns::Turns;
 use crate::model::IfName;
 use crate::model::window::GuardRecord;
 
-/// What became of the links and the pods, and whose turn it is.
+/// The fates of the pods, and whose turn it is.
 pub(super) struct Assessment<'a> {
     pub judge: &'a Judge<'a>,
     pub fates: &'a [(&'a PodSight, PodFate)],

@@ -275,7 +275,9 @@ mod tests {
                 let place = format!("{}, look {number}: {}", path.display(), case.about);
                 if let Some((wanted, before)) = ended.take() {
                     let sights = [&before, &look.sight];
-                    ends(&mut record, &wanted, sights, |id| format!("{id} is odd"));
+                    ends(&mut record, &wanted, (before.now, sights), |id| {
+                        format!("{id} is odd")
+                    });
                 }
                 let decided = decide(&record, &look.sight, case.choice);
                 let decision = serde_json::to_value(&decided.decision).unwrap();

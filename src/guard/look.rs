@@ -119,6 +119,7 @@ fn restore(
     let saved = guard.save_guard(&record).err();
     problems.extend(saved.map(|error| error.problem().demoted()));
     let loss = seen.loss(wanted, &record, &request);
+    let since = loss.since;
     let selection = request.upgrade.selection.clone();
     request.prepare(wanted, &seen.surveyed);
     let mut upgraded = drive_unplanned(loss, &request.upgrade, guard, context)?;
@@ -127,7 +128,7 @@ fn restore(
     let left = match observe(&request, &store) {
         Ok(mut after) => {
             let why = |id: &PodId| what_failed(&upgraded.problems, id);
-            let sights = [&seen.sight, &after.sight];
+            let sights = (since, [&seen.sight, &after.sight]);
             accounts::ends(&mut record, wanted, sights, why);
             let mut decided = decide::decide(&record, &after.sight, request.choice);
             tell(&mut decided);
@@ -312,11 +313,15 @@ impl GuardObservation {
             .lost
             .iter()
             .filter_map(|name| request.losses.get(name));
-        let since = of_links.min().copied().unwrap_or(self.sight.now);
         let both = self.sight.pods.iter().zip(&self.surveyed.matched);
         let both = both.filter(|(pod, _)| wanted.has(pod));
+        let tried = |pod: &PodSight| record.incomplete.get(&pod.id).map(|tried| tried.since);
+        let of_pods = both.clone().filter_map(|(pod, _)| tried(pod));
+        let since = of_links.copied().chain(of_pods).min();
+        let since = since.unwrap_or(self.sight.now);
         let pods = both.map(|(pod, matched)| {
-            let at = self.lost_at(pod, &request.losses).unwrap_or(since);
+            let at = tried(pod).or_else(|| self.lost_at(pod, &request.losses));
+            let at = at.unwrap_or(since);
             let lost = pod.is_lost.then(|| at.saturating_sub(since));
             WindowPod {
                 lost,

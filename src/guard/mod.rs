@@ -1,8 +1,9 @@
 //! `netfix guard`: restores pods after a loss that no window caused.
 //!
 //! `watch` waits for events of links, in a process that stays small. `look` runs in a process of its own: it observes the machine,
-//! `decide` (pure) says what follows, with the `turns` and the `pace` of losses that repeat and of pods that could not be completed
-//! (pure), and a restore is a window of `upgrade`.
+//! `decide` (pure) says what follows: `judge` has the fates of links and pods, `turns` whose turn it is, by the `pace` of each link that
+//! is lost again and of each pod that could not be completed, `assessment` the decision. `accounts` notes how a restore began and
+//! ended. A restore is a window of `upgrade`.
 
 mod accounts;
 mod assessment;

@@ -300,7 +300,7 @@ mod tests {
         let whole = overlay(4, &[1, 2], &[1, 2]);
         let kept = |now: &NetState| without_withdrawn(&whole, now).into_owned();
         assert_eq!(kept(&overlay(4, &[1], &[1])), overlay(4, &[1], &[1]));
-        // A part of what leads to it is there, or the link is made again.
+        // A part of what leads to it is there, or the link is recreated.
         for now in [
             overlay(4, &[1], &[1, 2]),
             overlay(4, &[1, 2], &[1]),

@@ -57,6 +57,8 @@ impl GuardRecord {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct IncompletePod {
+    /// When it was lost (`CLOCK_BOOTTIME`, milliseconds).
+    pub since: u64,
     /// What was in the way.
     pub why: String,
     /// How often it was tried.

@@ -81,7 +81,7 @@ fn a_pod_that_cannot_be_completed_disarms_the_guard_for_nobody_and_comes_back_wh
         node.lose();
         node.reload_without_carrier();
         // Another machine has taken the address meanwhile.
-        let words = format!("addr add {address}/16 dev up0");
+        let words = format!("addr add {address}/32 dev up0");
         node.gateway.ip(&words);
         node.give_carrier();
     };
@@ -107,12 +107,20 @@ fn a_pod_that_cannot_be_completed_disarms_the_guard_for_nobody_and_comes_back_wh
     for (pod, before) in pods.iter().zip(&before).skip(1) {
         pod.assert_same_as(before);
     }
-    node.gateway.ip(&format!("addr del {address}/16 dev up0"));
+    node.gateway.ip(&format!("addr del {address}/32 dev up0"));
     let is_back = || pods[0].ip("addr show").contains(&format!("{address}/"));
     assert!(wait_until(is_back), "{}", guard.text());
     guard.closes(windows + 2);
     pods[0].assert_same_as(&before[0]);
     assert_eq!(remembered(&node)["incomplete"], json!({}));
+    // Its outage began with the loss, not with the last attempt.
+    let last = guard.windows().pop().expect("a window");
+    let pod = &last["pods"][0];
+    let outage = pod["answered"].as_u64().zip(pod["lost"].as_u64());
+    assert!(
+        outage.is_some_and(|(answered, lost)| answered - lost > 1500),
+        "{pod:#}"
+    );
 }
 
 #[test]
