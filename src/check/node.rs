@@ -20,11 +20,14 @@ const LEAST_BYTES: u64 = 8 << 20;
 const LEAST_FILES: u64 = 1024;
 
 /// The links of this boot whose pods `netfix guard` restores no more, after too many losses; asked only while something is lost.
-pub(super) fn given_up(store: &Store, node: &NodeIdentity) -> impl Iterator<Item = Problem> {
+pub(super) fn given_up(store: &Store, node: &NodeIdentity, is_calm: bool) -> Vec<Problem> {
+    if is_calm {
+        return Vec::new();
+    }
     let record = store.load_guard().unwrap_or_default();
     let given_up = record.given_up().filter(|_| record.boot == node.boot_id);
     let problem = |(link, attempts)| GuardCause::Repeats { attempts }.error(link);
-    given_up.map(problem).collect::<Vec<_>>().into_iter()
+    given_up.map(problem).collect()
 }
 
 /// Whether another snapshot could be written.
