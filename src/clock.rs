@@ -10,7 +10,7 @@ use nix::time::{ClockId, clock_gettime};
 /// Milliseconds since the machine's boot (`CLOCK_BOOTTIME`).
 pub(crate) fn boottime() -> u64 {
     let now = machine(ClockId::CLOCK_BOOTTIME, offsets().boottime);
-    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+    milliseconds(now)
 }
 
 /// When a process started, in clock ticks since the machine's boot, from what /proc shows this process.
@@ -53,6 +53,11 @@ fn machine(clock: ClockId, ahead: SignedDuration) -> Duration {
     let now = clock_gettime(clock).map_or(Duration::ZERO, Duration::from);
     let now = SignedDuration::try_from(now).map_or(SignedDuration::ZERO, |now| now - ahead);
     Duration::try_from(now).unwrap_or_default()
+}
+
+/// A duration in whole milliseconds.
+pub(crate) fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// A moment of this process, by the same clock.

@@ -7,11 +7,13 @@ use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use crate::cli::{Cli, Command, GuardArgs};
+use crate::clock;
 use crate::commands::common::{Reply, prepare};
 use crate::context::{ConfigFile, ConfigSetting, Context};
 use crate::guard::decide::{Choice, Decided, GuardDecision};
 use crate::guard::look::{GuardRequest, LookResult, look};
-use crate::guard::watch::{LookInput, watch};
+use crate::guard::watch::{LookInput, LookOutput, watch, watch_restored};
+use crate::guard::watched::Watched;
 use crate::journal::{self, CommandEnd};
 use crate::kubelet::unit::UnitToPause;
 use crate::model::problem::{GuardCause, InventoryCause};
@@ -20,6 +22,7 @@ use crate::refusal::Refusal;
 use crate::report;
 use crate::upgrade::ledger::Upgraded;
 use crate::upgrade::request::{Accepts, UpgradeRequest};
+use crate::window::event::{Event, RebuildCheck};
 use crate::window::log_file::DEFAULT_LIMIT;
 
 /// How long kubelet may be paused.
@@ -58,26 +61,44 @@ fn carry_out(args: &GuardArgs, context: &mut Context) -> Result<u8, Refusal> {
             _ => args.clone(),
         };
         let looked = look_once(&args, input, context)?;
-        let record = serde_json::to_vec(&looked.record).unwrap_or_default();
-        let _ = io::stdout().write_all(&record);
-        return Ok(exit(&looked));
+        let code = exit(&looked);
+        let output = LookOutput {
+            exit: once_exit(&args, &looked),
+            record: looked.record,
+        };
+        let output = serde_json::to_vec(&output).unwrap_or_default();
+        let _ = io::stdout().write_all(&output);
+        return Ok(code);
     }
-    if args.once {
+    let folder = context.store.folder().to_owned();
+    let watched = if args.once {
         let looked = look_once(args, LookInput::default(), context)?;
-        return Ok(match exit(&looked) {
-            0 => looked.left as u8,
-            code => code,
-        });
-    }
-    let folder = context.store.folder();
-    if !folder.is_dir() {
+        let exit = once_exit(args, &looked);
+        if looked.record.watch.is_none() {
+            return Ok(exit);
+        }
+        let record = looked.record;
+        watch_restored(&folder, &mut config(), LookOutput { record, exit })
+    } else if folder.is_dir() {
+        watch(&folder, &mut config()).map(|()| Exit::Done as u8)
+    } else {
         return Err(GuardCause::NoStateDirectory.error(folder.display()).into());
-    }
-    watch(folder, &mut config()).map_err(|error| {
+    };
+    watched.map_err(|error| {
         let error = error.to_string();
         Refusal::failed(GuardCause::Failed { error }.error("guard"))
-    })?;
-    Ok(Exit::Done as u8)
+    })
+}
+
+/// How `--once` ends after this look: as the last restore did, or by what is left.
+fn once_exit(args: &GuardArgs, looked: &LookResult) -> u8 {
+    // The record of the restore has what was found in its watch. The first look ends that of a guard that is gone.
+    let is_own = looked.upgraded.is_some()
+        || looked.record.watch.is_some()
+        || args.step && !looked.watched.is_empty();
+    let last = looked.record.last.as_ref().filter(|_| is_own);
+    let last = last.map(|last| last.exit).filter(|code| *code != 0);
+    last.unwrap_or(looked.left as u8)
 }
 
 /// What the configuration file sets, each time anew; while the file cannot be used, what it set before.
@@ -111,7 +132,7 @@ fn look_once(
         upgrade: request(args)?,
         choice: Choice {
             also_deleted: args.also_deleted,
-            pause: u64::try_from(args.backoff.as_millis()).unwrap_or(u64::MAX),
+            pause: clock::milliseconds(args.backoff),
         },
         losses: input.losses,
         logged: input.logged,
@@ -122,6 +143,7 @@ fn look_once(
     if let Some(upgraded) = &looked.upgraded {
         tell_end(upgraded, begin.elapsed());
     }
+    looked.watched.iter().for_each(tell_watched);
     // The second announcements of restored addresses.
     context.finish();
     Ok(looked)
@@ -181,6 +203,16 @@ fn tell(decided: &mut Decided) {
         _ => say_and_log(&text),
     }
     decided.record.said = text;
+}
+
+/// The end of a watch.
+fn tell_watched(watched: &Watched) {
+    watched.problems.iter().for_each(tell_problem);
+    let check = Event::RebuildChecked {
+        check: RebuildCheck::of(&watched.window.pods),
+        is_selection: false,
+    };
+    say_and_log(&format!("the watch is over: {check}"));
 }
 
 fn tell_problem(problem: &Problem) {

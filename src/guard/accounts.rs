@@ -40,7 +40,11 @@ pub(crate) fn ends(
         }
     }
     for name in &wanted.losses {
-        record.losses.entry(name.clone()).or_default().last = Some(after.now);
+        let pace = record.losses.entry(name.clone()).or_default();
+        pace.last = Some(after.now);
+        // A device that is gone was lost once more.
+        let link = after.links.get(name);
+        pace.in_vain = link.is_some_and(|link| !link.is_device && link.now.is_none());
     }
     for pod in after
         .pods

@@ -34,6 +34,8 @@ pub(crate) enum GuardDecision {
     NoSnapshot,
     /// A window is open.
     LeftToWindow { command: String },
+    /// A person keeps the guard still.
+    Held { until: String },
     /// These are not back.
     WaitsFor { missing: Vec<IfName> },
     /// A pod could not be observed, or its record not be read: nothing says that it has its network.
@@ -111,11 +113,12 @@ pub(crate) struct Decided {
 }
 
 impl Decided {
-    /// A window is open: its end is an event.
-    fn left_to(command: String, mut record: GuardRecord) -> Self {
+    /// Nothing is done until an event, or this moment.
+    fn still(decision: GuardDecision, mut record: GuardRecord, until: u64) -> Self {
         record.is_waiting = true;
+        record.again_at = Some(until);
         Self {
-            decision: GuardDecision::LeftToWindow { command },
+            decision,
             given_up: BTreeMap::new(),
             deleted: BTreeMap::new(),
             record,
@@ -135,11 +138,20 @@ impl Wanted {
     }
 }
 
+/// The end of a window is an event, the death of its netfix is not: after so many milliseconds the guard looks.
+const WINDOW: u64 = 60_000;
+
 /// Decides.
 pub(crate) fn decide(record: &GuardRecord, sight: &Sight, choice: Choice) -> Decided {
     let mut next = remembered(record, sight);
     if let Some(WindowSight::Of(command)) = &sight.window {
-        return Decided::left_to(command.clone(), next);
+        let command = command.clone();
+        let decision = GuardDecision::LeftToWindow { command };
+        return Decided::still(decision, next, sight.now + WINDOW);
+    }
+    if let Some(hold) = &sight.hold {
+        let until = hold.until.clone();
+        return Decided::still(GuardDecision::Held { until }, next, sight.now + hold.left);
     }
     let judge = Judge {
         links: &sight.links,

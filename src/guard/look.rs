@@ -8,12 +8,14 @@ use crate::context::Context;
 use crate::guard::accounts;
 use crate::guard::decide::{self, Choice, Decided, GuardDecision, Wanted};
 use crate::guard::facts;
-use crate::guard::sight::{PodSight, Sight, WindowSight};
+use crate::guard::sight::{HoldSight, PodSight, Sight, WindowSight};
+use crate::guard::watched::{self, Watched};
 use crate::inventory::{kubelets, node};
+use crate::kubelet::resume::finish_abandoned;
 use crate::kubelet::unit::UnitToPause;
 use crate::matching::Selection;
 use crate::model::problem::{Cause, InventoryCause, StoreCause};
-use crate::model::window::{GuardRecord, UnplannedEnd, Window, WindowPod};
+use crate::model::window::{GuardRecord, GuardWatch, UnplannedEnd, Window, WindowPod};
 use crate::model::{Exit, IfName, LinkGraph, PodId, Problem};
 use crate::plan::PodVerdict;
 use crate::records::matched::Matched;
@@ -21,11 +23,14 @@ use crate::records::prepare::SurveyRequest;
 use crate::records::survey::Surveyed;
 use crate::refusal::Refusal;
 use crate::situation::{Depth, Situation};
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 use crate::upgrade::driver::unplanned::{UnplannedLoss, drive_unplanned};
-use crate::upgrade::ledger::Upgraded;
+use crate::upgrade::ledger::{GUARD, Upgraded};
 use crate::upgrade::request::UpgradeRequest;
+use crate::window::log_file::DEFAULT_LIMIT;
+use crate::window::observed::is_deserted;
 use crate::window::records::is_owner_alive;
+use crate::window::session::WindowSession;
 
 /// How long another netfix is waited for: a window of hours has the lock for hours.
 const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
@@ -52,6 +57,8 @@ pub(crate) struct LookResult {
     pub left: Exit,
     /// The restore, if one took place.
     pub upgraded: Option<Upgraded>,
+    /// The watches that are over.
+    pub watched: Vec<Watched>,
     pub problems: Vec<Problem>,
 }
 
@@ -75,6 +82,7 @@ pub(crate) fn look(
         tell(&mut decided);
         return Ok(decided.left());
     }
+    problems.extend(close_deserted(&store)?);
     let mut first = observe(&request, &store)?;
     let mut decided = decide::decide(&known, &first.sight, request.choice);
     if !matches!(decided.decision, GuardDecision::Restore(_)) {
@@ -82,9 +90,17 @@ pub(crate) fn look(
         problems.append(&mut first.unknown);
         // A watch names them once: no restore helps them.
         problems.extend(first.cut_off.into_iter().filter(|_| is_first));
+        // Of a guard that is gone.
+        let end = if is_first {
+            watched::end
+        } else {
+            watched::end_if_over
+        };
+        let watched = end(&mut decided.record, &request.upgrade, &store);
         keep(&store, &known, &decided.record);
         return Ok(LookResult {
             problems,
+            watched: Vec::from_iter(watched),
             ..decided.left()
         });
     }
@@ -133,8 +149,10 @@ fn restore(
             let mut decided = decide::decide(&record, &after.sight, request.choice);
             tell(&mut decided);
             problems.append(&mut after.unknown);
+            let is_lost_again = matches!(decided.decision, GuardDecision::Restore(_));
             let after = decided.left();
             record = after.record;
+            record.again_at = record.again_at.or(is_lost_again.then(clock::boottime));
             after.left
         }
         Err(refusal) => {
@@ -142,11 +160,19 @@ fn restore(
             Exit::Failed
         }
     };
+    // What was lost in the watch of an earlier restore ends it.
+    let mut watched = Vec::from_iter(watched::end(&mut record, &request.upgrade, &store));
+    record.watch = upgraded.window.as_ref().map(|window| GuardWatch {
+        window: window.id.clone(),
+        until: clock::boottime() + clock::milliseconds(request.upgrade.settle),
+    });
+    watched.extend(watched::end_if_over(&mut record, &request.upgrade, &store));
     problems.extend(written(&store, &record, vain));
     Ok(LookResult {
         record,
         left,
         upgraded: Some(upgraded),
+        watched,
         problems,
     })
 }
@@ -185,6 +211,7 @@ impl Decided {
             },
             record: self.record,
             upgraded: None,
+            watched: Vec::new(),
             problems: Vec::new(),
         }
     }
@@ -254,6 +281,7 @@ fn observe(request: &GuardRequest, store: &Store) -> Result<GuardObservation, Re
     let sight = Sight {
         snapshot: recorded.map(|recorded| recorded.created.clone()),
         window: open_window(store)?,
+        hold: hold(store),
         is_unread: !unknown.is_empty(),
         links: facts::links(&surveyed, &graph, &compared),
         pods: facts::pods(&surveyed, &graph, &compared),
@@ -293,6 +321,29 @@ fn is_unread(problem: &Problem) -> bool {
         ),
         _ => false,
     }
+}
+
+/// A damaged file keeps nobody still.
+fn hold(store: &Store) -> Option<HoldSight> {
+    let hold = store.load_hold().ok().flatten()?;
+    let left = clock::milliseconds(hold.left());
+    let until = hold.until;
+    Some(HoldSight { until, left })
+}
+
+/// Closes a window in which nobody is at work any more: what it left is restored like any other loss.
+fn close_deserted(store: &Store) -> Result<Vec<Problem>, Refusal> {
+    let is_left = |window: &Window| !window.is_unplanned() && is_deserted(window);
+    let deserted = || Ok::<_, StoreError>(store.open_window()?.filter(is_left));
+    if hold(store).is_some() || deserted()?.is_none() {
+        return Ok(Vec::new());
+    }
+    let guard = store.clone().patient(FOREVER, |_| {}).lock("guard")?;
+    let closed = deserted()?.map(|window| {
+        let session = WindowSession::take_over(window, guard, false, DEFAULT_LIMIT);
+        finish_abandoned(session, GUARD)
+    });
+    Ok(closed.unwrap_or_default())
 }
 
 fn open_window(store: &Store) -> Result<Option<WindowSight>, Refusal> {

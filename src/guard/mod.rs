@@ -15,3 +15,4 @@ mod pace;
 mod sight;
 mod turns;
 pub(crate) mod watch;
+pub(crate) mod watched;

@@ -1,10 +1,12 @@
-//! How fast the guard restores again what is lost again: after a pause that doubles, and after some times not at all. A pod that
-//! could not be completed has its own pace.
+//! How fast the guard restores again what is lost again: some times at once, then after a pause that doubles, and after some more
+//! times not at all. A pod that could not be completed has its own pace.
 
 use crate::model::window::GuardPace;
 
+/// So many restores in a row follow their losses at once.
+const AT_ONCE: u32 = 5;
 /// So many restores in a row are tried.
-pub(crate) const MOST: u32 = 5;
+pub(crate) const MOST: u32 = 10;
 /// A loss is a new one, not one that repeats, when so many of the first pauses have passed since the last restore.
 const CALM: u64 = 64;
 
@@ -39,7 +41,14 @@ pub(super) fn of_loss(pace: &mut GuardPace, now: u64, pause: u64) -> GuardTurn {
     if pace.given_up {
         return GuardTurn::GivenUp;
     }
-    turn(last + wait(pace, pause), pace, now)
+    // One that did not bring the link back is not repeated at once.
+    let steps = if pace.in_vain {
+        Some(pace.attempts)
+    } else {
+        pace.attempts.checked_sub(AT_ONCE).map(|more| more + 1)
+    };
+    let pause = steps.map_or(0, |steps| wait(steps, pause));
+    turn(last + pause, pace, now)
 }
 
 /// The turn of a pod that a restore could not complete: it is never given up.
@@ -53,11 +62,12 @@ pub(super) fn of_pod(pace: &GuardPace, now: u64, pause: u64) -> GuardTurn {
 
 /// How long after the last attempt a pod is tried again.
 pub(super) fn until_retry(pace: &GuardPace, pause: u64) -> u64 {
-    wait(pace, pause.max(LEAST))
+    wait(pace.attempts, pause.max(LEAST))
 }
 
-fn wait(pace: &GuardPace, pause: u64) -> u64 {
-    let doubled = 1 << pace.attempts.saturating_sub(1).min(CALM.ilog2());
+/// The pause after so many attempts.
+fn wait(attempts: u32, pause: u64) -> u64 {
+    let doubled = 1 << attempts.saturating_sub(1).min(CALM.ilog2());
     pause.saturating_mul(doubled)
 }
 
@@ -71,6 +81,7 @@ fn turn(at: u64, pace: &GuardPace, now: u64) -> GuardTurn {
 
 /// A restore begins at `now`.
 pub(super) fn begin(pace: &mut GuardPace, now: u64) {
+    pace.in_vain = false;
     pace.attempts += 1;
     pace.last = Some(now);
 }
@@ -80,7 +91,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_pause_doubles_until_a_loss_is_given_up_and_after_a_calm_time_it_is_a_new_one() {
+    fn the_first_restores_follow_at_once_then_the_pause_doubles_until_a_loss_is_given_up_and_after_a_calm_time_it_is_a_new_one()
+     {
         let (mut pace, mut now, mut pauses) = (GuardPace::default(), 1000, Vec::new());
         loop {
             match of_loss(&mut pace, now, 10) {
@@ -95,11 +107,20 @@ mod tests {
                 GuardTurn::GivenUp => break,
             }
         }
-        assert_eq!(pauses, [10, 20, 40, 80]);
+        assert_eq!(pauses, [10, 20, 40, 80, 160]);
         assert_eq!(pace.attempts, MOST);
         assert_eq!(of_loss(&mut pace, now + 639, 10), GuardTurn::GivenUp);
         assert_eq!(of_loss(&mut pace, now + 640, 10), GuardTurn::Now(1));
         assert_eq!(pace, GuardPace::default());
+    }
+
+    #[test]
+    fn a_restore_that_did_not_bring_its_link_back_is_not_repeated_at_once() {
+        let mut pace = GuardPace::default();
+        begin(&mut pace, 1000);
+        assert_eq!(of_loss(&mut pace, 1001, 10), GuardTurn::Now(2));
+        pace.in_vain = true;
+        assert_eq!(of_loss(&mut pace, 1001, 10), GuardTurn::At(1010, 2));
     }
 
     #[test]

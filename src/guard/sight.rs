@@ -17,6 +17,8 @@ pub(crate) struct Sight {
     pub snapshot: Option<String>,
     /// The open window.
     pub window: Option<WindowSight>,
+    /// Until when a person keeps the guard still.
+    pub hold: Option<HoldSight>,
     /// Whether a record could not be read or a namespace not be entered: pods are missing here.
     pub is_unread: bool,
     /// The host's links under pods, by their recorded names.
@@ -30,13 +32,22 @@ pub(crate) struct Sight {
     pub no_match: Option<String>,
 }
 
+/// A person keeps the guard still.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct HoldSight {
+    /// Until when (RFC 3339, UTC).
+    pub until: String,
+    /// For so many milliseconds.
+    pub left: u64,
+}
+
 /// An open window.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum WindowSight {
     /// A guard that is gone left it.
     Unfinished,
-    /// Of this command, which runs or was interrupted.
+    /// Of this command, which is at work, or has paused kubelet.
     Of(String),
 }
 

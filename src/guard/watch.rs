@@ -26,12 +26,12 @@ use crate::context::ConfigSetting;
 use crate::kernel::Error;
 use crate::kernel::events::{LinkChange, LinkEvents};
 use crate::kernel::kmsg::KernelLogReader;
-use crate::model::IfName;
 use crate::model::window::GuardRecord;
+use crate::model::{Exit, IfName};
 
 /// This program, also after its file was replaced.
 const OWN: &str = "/proc/self/exe";
-/// The option of a look: it reads a [`LookInput`] and prints a [`GuardRecord`].
+/// The option of a look: it reads a [`LookInput`] and prints a [`LookOutput`].
 pub(crate) const STEP: &str = "--step";
 /// A driver makes several links, and a network manager follows it: so long without an event is quiet.
 const QUIET: Duration = Duration::from_millis(300);
@@ -40,6 +40,8 @@ const BURST: Duration = Duration::from_secs(5);
 /// After a look that failed or could not observe every pod, the next one follows after so long, then after twice that, up to the most.
 const RETRY: Duration = Duration::from_secs(1);
 const MOST_RETRY: Duration = Duration::from_secs(300);
+/// So many looks of `--once` may fail.
+const MOST_FAILURES: u32 = 3;
 
 /// What a look needs to know.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -54,6 +56,15 @@ pub(crate) struct LookInput {
     pub logged: Option<u64>,
 }
 
+/// What a look leaves.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct LookOutput {
+    /// For the next look.
+    pub record: GuardRecord,
+    /// The exit code of `--once`.
+    pub exit: u8,
+}
+
 /// What the guard listens to.
 struct Watch {
     links: LinkEvents,
@@ -66,6 +77,8 @@ struct Watch {
     failures: u32,
     /// When to look without an event.
     again: Option<Instant>,
+    /// The exit code of `--once`.
+    exit: u8,
 }
 
 /// Why the guard wakes up.
@@ -91,6 +104,31 @@ pub(crate) fn watch(
     }
 }
 
+/// Watches until the watch after a restore is over, or a signal ends it; returns how it ends.
+pub(crate) fn watch_restored(
+    folder: &Path,
+    config: &mut dyn FnMut() -> Vec<ConfigSetting>,
+    restored: LookOutput,
+) -> Result<u8, Error> {
+    let mut watch = Watch::start(folder)?;
+    watch.take(restored);
+    while watch.is_watching() && watch.failures < MOST_FAILURES {
+        if let Woken::End = watch.wait()? {
+            break;
+        }
+        watch.input.config = config();
+        if watch.look()? {
+            break;
+        }
+    }
+    let has_failed = watch.failures >= MOST_FAILURES;
+    Ok(if has_failed {
+        Exit::Failed as u8
+    } else {
+        watch.exit
+    })
+}
+
 impl Watch {
     fn start(folder: &Path) -> Result<Self, Error> {
         let (signals, writer) = UnixStream::pair()?;
@@ -111,6 +149,7 @@ impl Watch {
             input: LookInput::default(),
             failures: 0,
             again: None,
+            exit: 0,
         })
     }
 
@@ -118,20 +157,16 @@ impl Watch {
     fn look(&mut self) -> Result<bool, Error> {
         let (looked, is_over) = self.step()?;
         self.again = None;
-        let is_sure = looked.as_ref().is_some_and(|record| !record.is_unsure);
+        let is_sure = looked
+            .as_ref()
+            .is_some_and(|looked| !looked.record.is_unsure);
         if is_sure {
             self.failures = 0;
         } else {
             self.failures += 1;
         }
-        if let Some(record) = looked {
-            if !record.is_waiting {
-                self.input.losses.clear();
-                self.input.logged = self.kernel.as_mut().and_then(KernelLogReader::last);
-            }
-            let after = record.again_at.map(|at| at.saturating_sub(boottime()));
-            self.again = after.map(|after| Instant::now() + Duration::from_millis(after));
-            self.input.record = Some(record);
+        if let Some(looked) = looked {
+            self.take(looked);
         } else if let Some(record) = &mut self.input.record {
             record.is_waiting = true;
         }
@@ -143,8 +178,24 @@ impl Watch {
         Ok(is_over)
     }
 
+    fn take(&mut self, LookOutput { record, exit }: LookOutput) {
+        if !record.is_waiting {
+            self.input.losses.clear();
+            self.input.logged = self.kernel.as_mut().and_then(KernelLogReader::last);
+        }
+        let after = record.next_look().map(|at| at.saturating_sub(boottime()));
+        self.again = after.map(|after| Instant::now() + Duration::from_millis(after));
+        self.input.record = Some(record);
+        self.exit = exit;
+    }
+
+    fn is_watching(&self) -> bool {
+        let record = self.input.record.as_ref();
+        record.is_some_and(|record| record.watch.is_some())
+    }
+
     /// Runs a look in a process of its own. A signal is passed on, and the look ends as a restore does then.
-    fn step(&mut self) -> Result<(Option<GuardRecord>, bool), Error> {
+    fn step(&mut self) -> Result<(Option<LookOutput>, bool), Error> {
         let mut child = Command::new(OWN)
             .args(env::args_os().skip(1))
             .arg(STEP)

@@ -21,7 +21,9 @@ use super::{
 use crate::model::fate::{ContainerChange, Fate, PodFingerprint};
 use crate::model::pod::identity::Holder;
 
-pub use guard::{GUARD_SCHEMA, GuardPace, GuardRecord, IncompletePod, UnplannedEnd};
+pub use guard::{
+    GUARD_SCHEMA, GuardHold, GuardPace, GuardRecord, GuardWatch, IncompletePod, UnplannedEnd,
+};
 pub use kernel::{KernelCause, KernelLine, KernelLog, KernelNames, LoggedCause};
 pub(crate) use run::command_line;
 pub use run::{Rollback, RollbackReason, Run};

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::clock;
 use crate::model::problem::{Object, RehearsalCause, Unrehearsed};
 use crate::model::{PodId, Problem, Rehearsal, Severity};
 use crate::rehearsal::compare::Difference;
@@ -39,7 +40,7 @@ impl Rehearsed {
 
     /// Its figures.
     pub(crate) fn figures(&self) -> Rehearsal {
-        let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let ms = clock::milliseconds;
         Rehearsal {
             pods: self.pods,
             identical: self.identical,

@@ -253,6 +253,13 @@ impl Guard {
         Ok(self.tidy_windows().err().into_iter().collect())
     }
 
+    /// Replaces the record of a closed window.
+    pub(crate) fn save_record(&self, window: &Window) -> Result<(), StoreError> {
+        let path = self.store.record_path(&window.id);
+        check_id(&path, window)?;
+        file::replace(&path, encode(&path, window)?.as_bytes(), 0o600)
+    }
+
     /// Removes the record of a window that changed nothing, and its log.
     pub(crate) fn forget_window(&self, id: &str) -> Result<(), StoreError> {
         let files = [self.store.record_path(id), self.store.window_log_path(id)];

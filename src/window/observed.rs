@@ -17,7 +17,7 @@ use crate::store::Store;
 use crate::systemd::Bus;
 use crate::window::bus;
 use crate::window::network::lost_pods;
-use crate::window::records::{is_of_other_boot, is_owner_alive};
+use crate::window::records::{is_left, is_of_other_boot, is_owner_alive};
 
 /// How long the pods may take to be read, where kubelet's start waits for that.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -84,6 +84,19 @@ pub(crate) fn lost_in_time(store: &Store) -> Option<LostPods> {
         let _ = sender.send(lost_pods(&store).ok());
     });
     lost.recv_timeout(LIMIT).ok().flatten()
+}
+
+/// Whether nobody is at work in an open window: its netfix is gone, nothing of it runs, and kubelet is not paused, by the word of systemd.
+pub(crate) fn is_deserted(window: &Window) -> bool {
+    let runs = || {
+        let bus = bus::connect().ok().flatten();
+        let unit = window.pause.as_ref();
+        let unit = unit.and_then(|pause| bus?.unit(&pause.unit).ok());
+        unit.is_some_and(|unit| !unit.is_held() && !unit.is_stopped())
+    };
+    !is_owner_alive(window)
+        && running(window).is_none()
+        && (is_left(window) && !window.is_paused() || runs())
 }
 
 /// COMMAND or the rollback, which may have outlived its netfix.

@@ -1,7 +1,9 @@
 //! What `netfix guard` knows from one look to the next: `guard.json`.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::model::{IfName, PodId};
@@ -35,10 +37,12 @@ pub struct GuardRecord {
     pub is_unsure: bool,
     /// Whether a pod has a device of the host inside: its return is the event of a new link.
     pub has_devices_inside: bool,
-    /// When to look again without an event (`CLOCK_BOOTTIME`, milliseconds).
+    /// When it is the turn of a loss or a pod (`CLOCK_BOOTTIME`, milliseconds).
     pub again_at: Option<u64>,
     /// The last decision that was logged: it is logged once.
     pub said: String,
+    /// The watch after the last restore; null once it is over.
+    pub watch: Option<GuardWatch>,
     /// The restores so far.
     pub restores: u64,
     /// The last restore; null before the first.
@@ -46,6 +50,13 @@ pub struct GuardRecord {
 }
 
 impl GuardRecord {
+    /// When the next look follows without an event (`CLOCK_BOOTTIME`, milliseconds).
+    #[must_use]
+    pub fn next_look(&self) -> Option<u64> {
+        let watch = self.watch.as_ref().map(|watch| watch.until);
+        self.again_at.into_iter().chain(watch).min()
+    }
+
     /// The links that the guard restores no more, each with the restores in a row before that.
     pub fn given_up(&self) -> impl Iterator<Item = (&IfName, u32)> {
         let links = self.losses.iter();
@@ -67,13 +78,45 @@ pub struct IncompletePod {
 
 /// How often a link was lost, or a pod restored, in a row.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct GuardPace {
     /// The restores that followed each other closely.
     pub attempts: u32,
     /// When the last one began (`CLOCK_BOOTTIME`, milliseconds).
     pub last: Option<u64>,
+    /// Whether the last one left the link as it was.
+    pub in_vain: bool,
     /// Whether the guard restores no more.
     pub given_up: bool,
+}
+
+/// What happens to the pods of a restore for a while belongs to its record.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GuardWatch {
+    /// The window of the restore.
+    pub window: String,
+    /// When it is over (`CLOCK_BOOTTIME`, milliseconds).
+    pub until: u64,
+}
+
+/// A person keeps the guard still: `guard-hold.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GuardHold {
+    /// Version of this format.
+    pub schema: u32,
+    /// Until when (RFC 3339, UTC).
+    pub until: String,
+}
+
+impl GuardHold {
+    /// How long it still holds.
+    #[must_use]
+    pub fn left(&self) -> Duration {
+        let until = self.until.parse::<Timestamp>().unwrap_or_default();
+        let left = until.duration_since(Timestamp::now());
+        left.try_into().unwrap_or_default()
+    }
 }
 
 /// How a restore of the guard ended.

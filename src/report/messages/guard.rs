@@ -12,6 +12,7 @@ sentences! {
         Well => "watching: nothing of the last snapshot is lost",
         NoSnapshot => "no snapshot of this boot to compare with. Run `netfix snapshot`",
         LeftToWindow { command } => "the window of `netfix {command}` is open: nothing to do until it is closed",
+        Held { until } => "held until {until}: nothing is restored",
         WaitsFor { missing } => "pods are lost: waiting for {missing}" (missing = or_devices(missing)),
         Unsure => "could not observe everything: looking again",
         NoPod { selectors } => "no running network namespace matches {selectors}",

@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
 use crate::context::Context;
 use crate::kernel::kmsg::KernelLogReader;
@@ -76,19 +75,14 @@ impl Driver<'_> {
             // Pause kubelet where it would rebuild the pods.
             self.pause_for_loss();
             // Restore the pods and probe the gateways.
-            if self.bring_back(&mut network) {
-                // A signal is to end the guard, and not this phase alone.
-                self.settle = Duration::ZERO;
-            }
-            self.note_answer(asked, &mut network);
+            self.bring_back(&mut network);
+            self.note_answer(asked, &network);
         }));
         let panic = worked.err().map(|_| Ledger::panicked());
         self.ledger.problems.add(Area::Rebuild, panic);
         self.ledger.log_broken(&self.restored, false);
-        // Start kubelet.
+        // Start kubelet. What is lost from here on is another loss, and what happens to the pods is found at the end of the watch.
         self.resume();
-        // Watch for losses and rebuilt pods, and observe everything a last time.
-        self.check_rebuilds(&mut network);
         self.conclude(&network);
         let end = self.ledger.problems.end();
         self.ledger.closed(end, self.restored)
@@ -118,14 +112,15 @@ impl Driver<'_> {
         thread.spawn(move || query::before(&config)).ok()
     }
 
-    fn note_answer(&mut self, asked: Option<RuntimeQuery>, network: &mut PodNetwork) {
+    /// Notes the sandboxes before the restore, and the pods that their runtime was tearing down.
+    fn note_answer(&mut self, asked: Option<RuntimeQuery>, network: &PodNetwork) {
+        let session = &mut self.ledger.session;
         let answer = asked.and_then(|asked| asked.join().ok());
         if let Some(Ok(answer)) = answer {
-            network.baseline.runtimes = query::answered(&answer).cloned().collect();
-            let session = &mut self.ledger.session;
             session.note_fingerprints(&answer.sandboxes);
-            session.save_if_possible();
         }
+        session.note_torn(&network.torn());
+        session.save_if_possible();
     }
 
     /// The pods come first: a kubelet that cannot be paused is a warning.

@@ -20,6 +20,15 @@ impl WindowSession {
         self.window
     }
 
+    /// Writes what was added to the record of a closed window; returns that.
+    pub(crate) fn amend(mut self) -> Result<Window, StoreError> {
+        sign(&mut self.window);
+        if let Some(guard) = self.guard.take() {
+            guard.save_record(&self.window)?;
+        }
+        Ok(self.window)
+    }
+
     /// Closes the window and keeps its record; returns that, and what failed. A window that is over keeps the end that it had:
     /// its process died while it closed it, the disk refused its record, or a reboot has ended it.
     pub(crate) fn close(mut self, end: Exit, closed_by: Option<&str>) -> (Window, Vec<Problem>) {

@@ -1,9 +1,15 @@
 //! What the record of a window has that began with a loss.
 
+use std::collections::BTreeSet;
+
 use crate::clock;
 use crate::model::window::{Phase, PhaseName, WindowKind};
+use crate::model::{Exit, PodId, Problem};
+use crate::records::stored::Stored;
 use crate::runtime::Sandbox;
 use crate::window::event::{Event, TARGET};
+use crate::window::fates;
+use crate::window::rebuild_check::After;
 use crate::window::session::WindowSession;
 
 impl WindowSession {
@@ -21,6 +27,37 @@ impl WindowSession {
             ok: Some(true),
             ..Phase::begun(PhaseName::Loss, 0)
         });
+    }
+
+    /// The pods that their runtime was tearing down.
+    pub(crate) fn note_torn(&mut self, torn: &BTreeSet<PodId>) {
+        let now = self.now();
+        fates::note_gone(&mut self.window, |id| torn.contains(id), now);
+    }
+
+    /// The watch after the restore is over: what happened to each pod, beside the problems of asking that; returns all problems.
+    pub(crate) fn note_watched(
+        &mut self,
+        (after, mut problems): (After, Vec<Problem>),
+        stored: &Stored,
+    ) -> Vec<Problem> {
+        let pods = self.window.pods.iter();
+        let torn = pods.filter(|pod| pod.gone.is_some());
+        let torn = torn.map(|pod| pod.info.id.clone()).collect();
+        problems.extend(fates::note(&mut self.window, after, stored, &torn));
+        let before = self.window.phases.last().and_then(|phase| phase.to);
+        let now = self.now();
+        self.window.phases.push(Phase {
+            to: Some(now),
+            ok: Some(!problems.iter().any(Problem::is_error)),
+            ..Phase::begun(PhaseName::RebuildCheck, before.unwrap_or(now))
+        });
+        self.window.ended = Some(now);
+        if problems.iter().any(Problem::is_error) && self.window.exit == Some(Exit::Done as u8) {
+            self.window.exit = Some(Exit::Partly as u8);
+        }
+        self.window.problems.extend_from_slice(&problems);
+        problems
     }
 
     /// The sandboxes of the pods before kubelet could rebuild one in this window.

@@ -219,10 +219,10 @@ fn a_loss_that_repeats_is_given_up_until_a_person_restores() {
     node.snapshot();
     let mut attempts = 0;
     let mut text = String::new();
-    for _ in 0..40 {
+    for _ in 0..60 {
         node.lose_and_reload();
         let run =
-            node.netfix("guard --once --watch 0s --manager-wait 0s --nic-wait 0s --backoff 1s");
+            node.netfix("guard --once --watch 0s --manager-wait 0s --nic-wait 0s --backoff 200ms");
         text += &run.err;
         if run.err.contains("loss-repeats") {
             break;
@@ -233,13 +233,13 @@ fn a_loss_that_repeats_is_given_up_until_a_person_restores() {
         }
         thread::sleep(Duration::from_millis(500));
     }
-    assert_eq!(attempts, 5, "{text}");
+    assert_eq!(attempts, 10, "{text}");
     assert!(
-        text.contains("the loss repeats: attempt 5 is due in"),
+        text.contains("the loss repeats: attempt 10 is due in"),
         "{text}"
     );
     assert!(
-        text.contains("lost again after 5 restores in a row"),
+        text.contains("lost again after 10 restores in a row"),
         "{text}"
     );
     assert_eq!(remembered(&node)["losses"]["eth0"]["given_up"], true);
@@ -247,7 +247,7 @@ fn a_loss_that_repeats_is_given_up_until_a_person_restores() {
     assert!(!pods[0].has_eth0(), "it had given up");
     node.netfix("check")
         .exits(2)
-        .names("loss-repeats", "", &["5 restores in a row"]);
+        .names("loss-repeats", "", &["10 restores in a row"]);
     node.restore();
     node.netfix("check").has_no("loss-repeats");
     once(&node, "").exits(0).stderr_has(&["watching"]);

@@ -98,8 +98,14 @@ fn a_pod_that_cannot_be_completed_disarms_the_guard_for_nobody_and_comes_back_wh
         Some(1)
     );
     assert!(!guard.text().contains("loss-repeats"), "{}", guard.text());
-    // What was tried in vain leaves no record.
-    let windows = guard.windows().len();
+    // What was tried in vain leaves no record, once it has ended.
+    let told = || guard.text().matches(": netfix report ").count();
+    assert!(
+        wait_until(|| guard.windows().len() == told()),
+        "{}",
+        guard.text()
+    );
+    let windows = told();
     assert!(windows <= 2, "{}", guard.text());
     // The next loss is restored for the others at once.
     lose();
