@@ -96,6 +96,12 @@ pub(crate) fn wall_before(ago: u64) -> String {
     format!("{then:.3}")
 }
 
+/// In this time, in whole seconds (RFC 3339, UTC).
+pub(crate) fn wall_in(time: Duration) -> String {
+    let then = Timestamp::now().checked_add(time);
+    format!("{:.0}", then.unwrap_or(Timestamp::MAX))
+}
+
 /// An hour ago, as checkpoints have it.
 pub(crate) fn hour_ago() -> String {
     let now = Timestamp::now();

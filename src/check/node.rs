@@ -13,6 +13,7 @@ use crate::records::matched::Matched;
 use crate::records::stored::{age, shown};
 use crate::records::survey::Surveyed;
 use crate::store::Store;
+use crate::window::guard_now::{GuardNow, GuardState};
 
 /// A snapshot of any size needs this many free bytes.
 const LEAST_BYTES: u64 = 8 << 20;
@@ -28,6 +29,12 @@ pub(super) fn given_up(store: &Store, node: &NodeIdentity, is_calm: bool) -> Vec
     let given_up = record.given_up().filter(|_| record.boot == node.boot_id);
     let problem = |(link, attempts)| GuardCause::Repeats { attempts }.error(link);
     given_up.map(problem).collect()
+}
+
+/// Whether the guard that is to run does not.
+pub(super) fn guard(store: &Store) -> Option<Problem> {
+    let now = GuardNow::read(store).ok()?;
+    (now.state == GuardState::Stopped).then(|| GuardCause::Stopped.warning("netfix-guard.service"))
 }
 
 /// Whether another snapshot could be written.

@@ -19,6 +19,7 @@ const NONE: &str = "none";
 /// The options that the file can set: none that confirms, forces, selects pods or runs a program.
 const OPTIONS: &[&str] = &[
     "answer-wait",
+    "backoff",
     "cni-cache-dir",
     "command-timeout",
     "conflict-probe",

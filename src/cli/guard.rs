@@ -20,10 +20,16 @@ pub struct GuardArgs {
     /// Look once, restore what is lost, and end
     #[arg(long)]
     pub once: bool,
+    /// Restore nothing: report what would be restored
+    #[arg(long)]
+    pub report_only: bool,
+    /// Keep the guard still for this long, also one that runs; `0s` ends that
+    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration, conflicts_with_all = ["once", "report_only"])]
+    pub hold: Option<Duration>,
     /// A look for the process that watches.
     #[arg(long, hide = true)]
     pub step: bool,
-    /// When a loss repeats, wait this long before the second restore, then twice as long each time; after five in a row, stop
+    /// When a loss repeats, wait this long after five restores in a row, then twice as long each time; after ten, stop
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = humantime::parse_duration)]
     pub backoff: Duration,
     /// When some NICs are back, wait this long for others that were lost with them
@@ -32,7 +38,7 @@ pub struct GuardArgs {
     /// Wait this long for the network manager that owns a missing host link to bring it back, then recreate it
     #[arg(long = "manager-wait", value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
     pub manager_grace: Duration,
-    /// After a restore, watch this long for lost links and rebuilt pods
+    /// So long after a restore, find out whether pods were rebuilt
     #[arg(long = "watch", value_name = "DURATION", default_value = "30s", value_parser = humantime::parse_duration)]
     pub settle: Duration,
     /// Settings of NICs.

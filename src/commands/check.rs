@@ -14,6 +14,7 @@ use crate::report::{
     self, CheckStatus, Document, Extra, HoldView, PartRead, ReportView, Standing, Surroundings,
 };
 use crate::store::{self, Store};
+use crate::window::guard_now::GuardNow;
 use crate::window::observed::lost_in_time;
 use crate::window::records::is_owner_alive;
 use crate::window::status::{self, WindowStatus};
@@ -88,7 +89,8 @@ fn surroundings(open: PartRead<HoldView>, was_checked: bool, store: &Store) -> S
             ReportView::new(Window { started, ..window }, Standing::Closed)
         })
     });
-    let guard = store.load_guard();
+    let ever_ran = store.load_guard().map(|guard| guard.schema > 0);
+    let guard = ever_ran.and_then(|ran| ran.then(|| GuardNow::read(store)).transpose());
     Surroundings {
         open,
         last: last.into(),
@@ -97,9 +99,7 @@ fn surroundings(open: PartRead<HoldView>, was_checked: bool, store: &Store) -> S
         } else {
             PartRead::Unknown
         },
-        guard: guard
-            .map(|guard| (guard.schema > 0).then_some(guard))
-            .into(),
+        guard: guard.into(),
     }
 }
 

@@ -17,6 +17,7 @@ use crate::guard::watched::Watched;
 use crate::journal::{self, CommandEnd};
 use crate::kubelet::unit::UnitToPause;
 use crate::model::problem::{GuardCause, InventoryCause};
+use crate::model::window::{GUARD_SCHEMA, GuardHold};
 use crate::model::{Exit, Problem};
 use crate::refusal::Refusal;
 use crate::report;
@@ -71,6 +72,9 @@ fn carry_out(args: &GuardArgs, context: &mut Context) -> Result<u8, Refusal> {
         return Ok(code);
     }
     let folder = context.store.folder().to_owned();
+    if let Some(time) = args.hold {
+        return hold(time, context);
+    }
     let watched = if args.once {
         let looked = look_once(args, LookInput::default(), context)?;
         let exit = once_exit(args, &looked);
@@ -88,6 +92,21 @@ fn carry_out(args: &GuardArgs, context: &mut Context) -> Result<u8, Refusal> {
         let error = error.to_string();
         Refusal::failed(GuardCause::Failed { error }.error("guard"))
     })
+}
+
+/// Keeps the guard still.
+fn hold(time: Duration, context: &Context) -> Result<u8, Refusal> {
+    let until = (!time.is_zero()).then(|| clock::wall_in(time));
+    let hold = until.map(|until| GuardHold {
+        schema: GUARD_SCHEMA,
+        until,
+    });
+    context.store.lock("guard")?.save_hold(hold.as_ref())?;
+    say_and_log(&match hold {
+        Some(GuardHold { until, .. }) => GuardDecision::Held { until }.to_string(),
+        None => "no longer held".to_owned(),
+    });
+    Ok(Exit::Done as u8)
 }
 
 /// How `--once` ends after this look: as the last restore did, or by what is left.
@@ -132,10 +151,12 @@ fn look_once(
         upgrade: request(args)?,
         choice: Choice {
             also_deleted: args.also_deleted,
+            reports_only: args.report_only,
             pause: clock::milliseconds(args.backoff),
         },
         losses: input.losses,
         logged: input.logged,
+        watcher: input.watcher,
         known: input.record,
     };
     let looked = look(request, context, &mut tell)?;

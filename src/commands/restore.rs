@@ -14,8 +14,8 @@ use crate::report;
 use crate::report::Document;
 use crate::restore::{Limits, Restored, session};
 use crate::store::Store;
-use crate::window::abandoned;
 use crate::window::kernel_log::{self, explain::explain};
+use crate::window::{abandoned, history};
 
 pub(super) fn run(args: &RestoreArgs, context: &mut Context) -> Result<Document, Refusal> {
     let request = args.target.request(&args.source)?;
@@ -40,7 +40,12 @@ pub(super) fn run(args: &RestoreArgs, context: &mut Context) -> Result<Document,
     }
     context.pending.add(mem::take(&mut restored.pending));
     abandoned::note_restore(&restored, began, context);
-    Ok(report::restore(restored))
+    let record = history::of_restore(&restored, began, &context.store);
+    let document = report::restore(restored);
+    if let Some(record) = record {
+        record.close(document.exit, None);
+    }
+    Ok(document)
 }
 
 /// Adds the causes that the kernel has logged since this reader was opened.

@@ -56,6 +56,7 @@ pub(crate) fn ends(
             ..IncompletePod::default()
         };
         let kept = record.incomplete.entry(pod.id.clone()).or_insert(lost);
+        kept.title.clone_from(&pod.title);
         kept.why = why(&pod.id);
         kept.pace.attempts = kept.pace.attempts.max(1);
         kept.pace.last = Some(after.now);

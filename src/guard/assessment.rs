@@ -32,7 +32,12 @@ impl Assessment<'_> {
     ) -> GuardDecision {
         let is_unfinished = sight.window.is_some();
         if self.turns.is_now() || is_unfinished {
-            GuardDecision::Restore(self.wanted(waits, is_unfinished))
+            let wanted = self.wanted(waits, is_unfinished);
+            if choice.reports_only {
+                GuardDecision::WouldRestore(wanted)
+            } else {
+                GuardDecision::Restore(wanted)
+            }
         } else if let Some((at, attempt)) = self.turns.later() {
             let after = at.saturating_sub(sight.now);
             GuardDecision::Later { at, after, attempt }
@@ -51,10 +56,16 @@ impl Assessment<'_> {
 
     /// No pod is to be restored, and each was observed.
     fn at_rest(&self, record: &GuardRecord, sight: &Sight, choice: Choice) -> GuardDecision {
-        let is_left = |fate: &PodFate| matches!(fate, PodFate::Alone | PodFate::Incomplete);
+        let is_left = |fate: &PodFate| {
+            matches!(
+                fate,
+                PodFate::Alone | PodFate::Incomplete | PodFate::Removed
+            )
+        };
         let alone = self.fates.iter().filter(|(_, fate)| is_left(fate));
-        let alone = alone.map(|(pod, _)| LeftAlone {
+        let alone = alone.map(|(pod, fate)| LeftAlone {
             pod: Some(pod.title.clone()),
+            is_removed: *fate == PodFate::Removed,
             loss: pod.loss.clone(),
             tried: record.incomplete.get(&pod.id).map(|tried| Tried {
                 why: tried.why.clone(),
@@ -63,11 +74,13 @@ impl Assessment<'_> {
         });
         let damaged = sight.damaged.iter().map(|title| LeftAlone {
             pod: Some(title.clone()),
+            is_removed: false,
             loss: None,
             tried: None,
         });
         let host = sight.host.iter().map(|loss| LeftAlone {
             pod: None,
+            is_removed: false,
             loss: Some(loss.clone()),
             tried: None,
         });
@@ -95,7 +108,7 @@ impl Assessment<'_> {
         let is_left = |pod: &PodSight, fate: &PodFate| match &only {
             Some(only) => !only.contains(&pod.id),
             None if turns.is_of(pod) => !turns.pods_now().contains(&pod.id),
-            None => matches!(fate, PodFate::Deleted | PodFate::Alone),
+            None => matches!(fate, PodFate::Deleted | PodFate::Alone | PodFate::Removed),
         };
         let (left, kept): (Vec<_>, Vec<_>) = self
             .fates

@@ -12,7 +12,7 @@ use super::judge::{Judge, PodFate};
 use super::sight::{InsideSight, PodSight, Sight, WindowSight};
 use super::turns::Turns;
 use crate::model::window::{GUARD_SCHEMA, GuardRecord};
-use crate::model::{IfName, Loss, PodId};
+use crate::model::{IfName, Loss, PodId, is_false};
 
 /// What the user wants.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
@@ -20,6 +20,8 @@ use crate::model::{IfName, Loss, PodId};
 pub(crate) struct Choice {
     /// Whether links are restored that somebody deleted.
     pub also_deleted: bool,
+    /// Whether what would be restored is only reported.
+    pub reports_only: bool,
     /// Between the first restore and the second, in milliseconds.
     pub pause: u64,
 }
@@ -48,6 +50,8 @@ pub(crate) enum GuardDecision {
     LeftAlone(Vec<LeftAlone>),
     /// Restore.
     Restore(Wanted),
+    /// `--report-only`: this would be restored.
+    WouldRestore(Wanted),
     /// The loss repeats: not before this moment.
     Later {
         at: u64,
@@ -64,6 +68,9 @@ pub(crate) enum GuardDecision {
 pub(crate) struct LeftAlone {
     /// The name of the pod; `None`: the host.
     pub pod: Option<String>,
+    /// Whether its runtime has it no more.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_removed: bool,
     /// What it lost; `None`: its record cannot be read.
     pub loss: Option<Loss>,
     /// The restore that could not complete it.
@@ -182,6 +189,7 @@ pub(crate) fn decide(record: &GuardRecord, sight: &Sight, choice: Choice) -> Dec
         turns: &turns,
     };
     let is_unsure = sight.is_unread || found.has(PodFate::Unknown);
+    next.reports_only = choice.reports_only;
     let decision = found.decision(&next, sight, choice, waits);
     if !is_unsure {
         judge.settle(&mut next, &fates);
@@ -214,7 +222,9 @@ fn remembered(record: &GuardRecord, sight: &Sight) -> GuardRecord {
         next = GuardRecord {
             schema: GUARD_SCHEMA,
             restores: next.restores,
+            reported: next.reported,
             last: next.last,
+            watcher: next.watcher,
             boot: sight.boot.clone(),
             ..GuardRecord::default()
         };

@@ -76,6 +76,7 @@ pub(super) fn pods(
             },
             // One with a table that is not read whole has its links and addresses.
             is_unknown: matches!(verdict, PodVerdict::Unknown(problem) if problem.is_error()),
+            is_torn: false,
             has_no_uplink: matched.lost_uplink(&side).is_some(),
             inside: inside(&claims, verdict, &compared.links, &surveyed.host.state),
         }

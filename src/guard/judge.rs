@@ -20,6 +20,8 @@ pub(super) enum PodFate {
     Deleted,
     /// A restore could not complete it.
     Incomplete,
+    /// Its runtime took it away.
+    Removed,
     /// Its own links were lost alone: its runtime or somebody took them away.
     Alone,
 }
@@ -187,6 +189,9 @@ impl Judge<'_> {
         }
         if !pod.is_lost {
             return PodFate::Well;
+        }
+        if pod.is_torn {
+            return PodFate::Removed;
         }
         let broken = |name: &&IfName| self.is_broken(name);
         let (gone, lost): (Vec<_>, Vec<_>) = pod

@@ -1,6 +1,8 @@
 //! One look: observes the machine, decides, and restores. It runs in a process of its own, which gives all memory back.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
 use std::time::Duration;
 
 use crate::clock;
@@ -14,14 +16,17 @@ use crate::inventory::{kubelets, node};
 use crate::kubelet::resume::finish_abandoned;
 use crate::kubelet::unit::UnitToPause;
 use crate::matching::Selection;
+use crate::model::pod::identity::Holder;
 use crate::model::problem::{Cause, InventoryCause, StoreCause};
 use crate::model::window::{GuardRecord, GuardWatch, UnplannedEnd, Window, WindowPod};
-use crate::model::{Exit, IfName, LinkGraph, PodId, Problem};
+use crate::model::{Exit, IfName, LinkGraph, PodId, PodInfo, Problem};
 use crate::plan::PodVerdict;
 use crate::records::matched::Matched;
 use crate::records::prepare::SurveyRequest;
 use crate::records::survey::Surveyed;
 use crate::refusal::Refusal;
+use crate::restore::course::torn_down;
+use crate::runtime::RuntimeConfig;
 use crate::situation::{Depth, Situation};
 use crate::store::{Store, StoreError};
 use crate::upgrade::driver::unplanned::{UnplannedLoss, drive_unplanned};
@@ -32,6 +37,8 @@ use crate::window::observed::is_deserted;
 use crate::window::records::is_owner_alive;
 use crate::window::session::WindowSession;
 
+/// How long the restore of all pods may wait for the word of a runtime about some.
+const ANSWER: Duration = Duration::from_secs(1);
 /// How long another netfix is waited for: a window of hours has the lock for hours.
 const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
 /// The runtimes whose kubelet checks the namespaces of pods, and rebuilds those without a network: dockershim's and cri-dockerd's.
@@ -45,6 +52,8 @@ pub(crate) struct GuardRequest {
     pub losses: BTreeMap<IfName, u64>,
     /// The kernel's last record when nothing was lost.
     pub logged: Option<u64>,
+    /// The process that watches.
+    pub watcher: Option<Holder>,
     /// What the last look knew; `None`: as it is on disk.
     pub known: Option<GuardRecord>,
 }
@@ -72,21 +81,27 @@ pub(crate) fn look(
     let mut problems = Vec::new();
     let known = request.known.take();
     let is_first = known.is_none();
-    let known = known.unwrap_or_else(|| GuardRecord {
+    let mut known = known.unwrap_or_else(|| GuardRecord {
         // Each start says what it finds.
         said: String::new(),
         ..load(&store, &mut problems)
     });
+    known.watcher = request.watcher.or(known.watcher);
     if !store.exists() {
         let mut decided = decide::decide(&known, &empty_sight(), request.choice);
         tell(&mut decided);
         return Ok(decided.left());
     }
-    problems.extend(close_deserted(&store)?);
+    if !request.choice.reports_only {
+        problems.extend(close_deserted(&store)?);
+    }
     let mut first = observe(&request, &store)?;
     let mut decided = decide::decide(&known, &first.sight, request.choice);
     if !matches!(decided.decision, GuardDecision::Restore(_)) {
         tell(&mut decided);
+        let is_reported = matches!(decided.decision, GuardDecision::WouldRestore(_));
+        let is_new = decided.record.said != known.said;
+        decided.record.reported += u64::from(is_reported && is_new);
         problems.append(&mut first.unknown);
         // A watch names them once: no restore helps them.
         problems.extend(first.cut_off.into_iter().filter(|_| is_first));
@@ -104,7 +119,8 @@ pub(crate) fn look(
             ..decided.left()
         });
     }
-    let mut looked = restore(request, &known, context, tell)?;
+    let torn = first.torn(&decided, &request.upgrade.runtimes);
+    let mut looked = restore(request, &known, torn, context, tell)?;
     looked.problems.extend(problems);
     Ok(looked)
 }
@@ -113,19 +129,29 @@ pub(crate) fn look(
 fn restore(
     mut request: GuardRequest,
     known: &GuardRecord,
+    torn: Option<Receiver<BTreeSet<PodId>>>,
     context: &mut Context,
     tell: &mut dyn FnMut(&mut Decided),
 ) -> Result<LookResult, Refusal> {
     let store = context.store.clone();
     let guard = store.clone().patient(FOREVER, |_| {}).lock("guard")?;
-    let seen = observe(&request, &store)?;
+    let mut seen = observe(&request, &store)?;
+    // What a runtime does not say is not so.
+    let torn = torn.and_then(|torn| torn.recv_timeout(ANSWER).ok());
+    let torn = torn.unwrap_or_default();
+    for pod in &mut seen.sight.pods {
+        pod.is_torn = torn.contains(&pod.id);
+    }
     let mut decided = decide::decide(known, &seen.sight, request.choice);
     tell(&mut decided);
     let mut record = decided.record.clone();
     let GuardDecision::Restore(wanted) = &decided.decision else {
         let _ = guard.save_guard(&record);
+        drop(guard);
+        let watched = watched::end_if_over(&mut decided.record, &request.upgrade, &store);
         return Ok(LookResult {
             problems: seen.unknown,
+            watched: Vec::from_iter(watched),
             ..decided.left()
         });
     };
@@ -205,7 +231,9 @@ impl Decided {
     fn left(self) -> LookResult {
         LookResult {
             left: match self.decision {
-                GuardDecision::Well | GuardDecision::LeftToWindow { .. } => Exit::Done,
+                GuardDecision::Well
+                | GuardDecision::LeftToWindow { .. }
+                | GuardDecision::Held { .. } => Exit::Done,
                 GuardDecision::NoPod { .. } => Exit::Refused,
                 _ => Exit::Failed,
             },
@@ -272,7 +300,7 @@ fn observe(request: &GuardRequest, store: &Store) -> Result<GuardObservation, Re
         index: request.upgrade.index,
         ..SurveyRequest::new(selection.clone(), runtimes.clone())
     };
-    let Situation { surveyed, compared } = Situation::look(&wanted, store, Depth::Creation)?;
+    let Situation { surveyed, compared } = Situation::look(&wanted, store, Depth::Loss)?;
     let unread = surveyed.problems.iter().filter(|one| is_unread(one));
     let mut unknown: Vec<Problem> = unread.cloned().collect();
     let recorded = surveyed.node_state.as_ref();
@@ -358,6 +386,31 @@ fn open_window(store: &Store) -> Result<Option<WindowSight>, Refusal> {
 }
 
 impl GuardObservation {
+    /// Asks the runtimes, beside the restore's own look, which of the wanted pods they have no more or are tearing down.
+    fn torn(
+        &self,
+        decided: &Decided,
+        runtimes: &RuntimeConfig,
+    ) -> Option<Receiver<BTreeSet<PodId>>> {
+        let GuardDecision::Restore(wanted) = &decided.decision else {
+            return None;
+        };
+        let both = self.sight.pods.iter().zip(&self.surveyed.matched);
+        let asked = both.filter(|(pod, one)| wanted.has(pod) && one.info.sandbox.is_some());
+        let asked: Vec<PodInfo> = asked.map(|(_, one)| one.info.clone()).collect();
+        let (sender, torn) = channel();
+        let runtimes = runtimes.clone();
+        let thread = thread::Builder::new();
+        let spawned = (!asked.is_empty()).then(|| {
+            thread.spawn(move || {
+                let asked: Vec<&PodInfo> = asked.iter().collect();
+                // Fails where the receiver waits no longer.
+                let _ = sender.send(torn_down(&asked, &runtimes));
+            })
+        });
+        spawned?.ok().map(|_| torn)
+    }
+
     /// The loss as a window has it.
     fn loss(&self, wanted: &Wanted, record: &GuardRecord, request: &GuardRequest) -> UnplannedLoss {
         let of_links = wanted
@@ -371,11 +424,11 @@ impl GuardObservation {
         let since = of_links.copied().chain(of_pods).min();
         let since = since.unwrap_or(self.sight.now);
         let pods = both.map(|(pod, matched)| {
+            // One that was lost before this guard looked has no known moment.
             let at = tried(pod).or_else(|| self.lost_at(pod, &request.losses));
-            let at = at.unwrap_or(since);
-            let lost = pod.is_lost.then(|| at.saturating_sub(since));
+            let at = at.filter(|_| pod.is_lost);
             WindowPod {
-                lost,
+                lost: at.map(|at| at.saturating_sub(since)),
                 ..WindowPod::new(matched.info.clone(), matched.summary().interfaces)
             }
         });

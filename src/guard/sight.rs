@@ -92,6 +92,9 @@ pub(crate) struct PodSight {
     /// Whether it could not be observed.
     #[serde(default)]
     pub is_unknown: bool,
+    /// Whether its runtime has it no more, or is tearing it down.
+    #[serde(default)]
+    pub is_torn: bool,
     /// Whether a bridge under it has lost its uplink.
     #[serde(default)]
     pub has_no_uplink: bool,

@@ -23,11 +23,14 @@ use signal_hook::low_level::pipe;
 
 use crate::clock::boottime;
 use crate::context::ConfigSetting;
+use crate::inventory::procfs;
 use crate::kernel::Error;
 use crate::kernel::events::{LinkChange, LinkEvents};
 use crate::kernel::kmsg::KernelLogReader;
+use crate::model::pod::identity::Holder;
 use crate::model::window::GuardRecord;
 use crate::model::{Exit, IfName};
+use crate::store::HOLD;
 
 /// This program, also after its file was replaced.
 const OWN: &str = "/proc/self/exe";
@@ -48,6 +51,8 @@ const MOST_FAILURES: u32 = 3;
 pub(crate) struct LookInput {
     /// What the configuration file sets.
     pub config: Vec<ConfigSetting>,
+    /// The process that watches.
+    pub watcher: Option<Holder>,
     /// What the last look left.
     pub record: Option<GuardRecord>,
     /// When links of the host were lost (`CLOCK_BOOTTIME`, milliseconds).
@@ -93,6 +98,7 @@ pub(crate) fn watch(
     config: &mut dyn FnMut() -> Vec<ConfigSetting>,
 ) -> Result<(), Error> {
     let mut watch = Watch::start(folder)?;
+    watch.input.watcher = Some(procfs::own());
     loop {
         watch.input.config = config();
         if watch.look()? {
@@ -307,7 +313,8 @@ impl Watch {
             let is_new = event.events().contains(ReadFlags::MOVED_TO);
             let wanted = if is_new { "node.json" } else { "window.json" };
             let is_lost = event.events().contains(ReadFlags::QUEUE_OVERFLOW);
-            matter |= is_lost || name == Some(wanted.as_bytes());
+            let is_wanted = |name: &[u8]| name == wanted.as_bytes() || name == HOLD.as_bytes();
+            matter |= is_lost || name.is_some_and(is_wanted);
         }
         matter
     }

@@ -56,6 +56,6 @@ pub use window::Window;
 
 /// For keys that are stored only if they are true.
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde passes a reference
-fn is_false(value: &bool) -> bool {
+pub(crate) fn is_false(value: &bool) -> bool {
     !value
 }

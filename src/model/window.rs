@@ -58,7 +58,7 @@ pub struct Window {
     /// The version of the netfix that wrote it; null in the record of an earlier one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// The command that opened it: `upgrade`, `pause` or `guard`.
+    /// The command that opened it: `upgrade`, `pause`, `guard` or `restore`.
     pub command: String,
     /// Its kind; null for one that was planned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -130,6 +130,8 @@ pub struct Window {
 pub enum WindowKind {
     /// A loss that no COMMAND caused, which `netfix guard` restores.
     Unplanned,
+    /// A `netfix restore` outside of a window.
+    Restore,
 }
 
 /// A paused unit.
@@ -351,6 +353,12 @@ impl Window {
     #[must_use]
     pub fn is_unplanned(&self) -> bool {
         self.kind == Some(WindowKind::Unplanned)
+    }
+
+    /// Whether it is a `netfix restore` outside of a window: nothing was asked before it, and nothing is after it.
+    #[must_use]
+    pub fn is_bare_restore(&self) -> bool {
+        self.kind == Some(WindowKind::Restore)
     }
 
     /// Whether its snapshot was taken.

@@ -183,13 +183,31 @@ pub(crate) fn load_node(
         Ok(Some(stored)) if !stored.node.is_same(&node) => {
             MatchingCause::NodeOfOtherBoot.warning("node.json")
         }
-        Ok(mut stored) => {
-            machine::prove_whole(stored.as_ref().and_then(|stored| stored.host.as_ref()))?;
-            loaders::forget_ended(&mut stored);
-            return Ok(stored);
-        }
-        Err(error) => error.problem_with(StoreEffect::HostUnknown),
+        Ok(stored) => return usable(stored),
+        Err(error) => match of_generation(store, &node) {
+            Some((number, past)) => {
+                problems.push(error.problem_with(StoreEffect::HostOfGeneration(number)));
+                return usable(Some(past));
+            }
+            None => error.problem_with(StoreEffect::HostUnknown),
+        },
     };
     problems.push(problem);
     Ok(None)
+}
+
+/// The host's state of the newest generation of this boot that has one.
+fn of_generation(store: &Store, node: &NodeIdentity) -> Option<(u64, NodeState)> {
+    let generations = store.generations().unwrap_or_default();
+    generations.iter().rev().find_map(|one| {
+        let past = store.generation(one.number).ok()?.load_node().ok()??;
+        past.node.is_same(node).then_some((one.number, past))
+    })
+}
+
+/// What of a host's state holds now.
+fn usable(mut stored: Option<NodeState>) -> Result<Option<NodeState>, Problem> {
+    machine::prove_whole(stored.as_ref().and_then(|stored| stored.host.as_ref()))?;
+    loaders::forget_ended(&mut stored);
+    Ok(stored)
 }

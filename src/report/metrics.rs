@@ -9,11 +9,11 @@ use std::fmt::{Display, Write as _};
 
 use jiff::Timestamp;
 
-use crate::model::window::GuardRecord;
 use crate::model::{Nic, Problem};
 use crate::report::document::CheckView;
 use crate::report::window::hold::HoldView;
 use crate::report::window::view::ReportView;
+use crate::window::guard_now::GuardNow;
 
 /// What the metrics have besides the findings of the check.
 #[derive(Debug, Default)]
@@ -25,7 +25,7 @@ pub(crate) struct Surroundings {
     /// The NICs of the host.
     pub nics: PartRead<Vec<Nic>>,
     /// What `netfix guard` has done; nothing where it never ran.
-    pub guard: PartRead<GuardRecord>,
+    pub guard: PartRead<GuardNow>,
 }
 
 /// A part of the node that was to be read.

@@ -19,7 +19,7 @@ use crate::records::survey::Surveyed;
 use crate::restore::facts::Restored;
 use crate::restore::host::scope::ParentChange;
 use crate::restore::pods::pod::{PodJob, PodState};
-use crate::runtime::{RuntimeAnswer, RuntimeConfig, Sandbox};
+use crate::runtime::{RuntimeConfig, Sandbox};
 
 /// What the restores of one run know of each other.
 #[derive(Debug, Default)]
@@ -227,7 +227,7 @@ fn has_lost_links(pod: &PodJob) -> bool {
 
 /// The pods whose sandbox is not ready any more, or has no container left that runs. None where the runtime that knows them
 /// does not answer.
-fn torn_down(pods: &[&PodInfo], runtimes: &RuntimeConfig) -> BTreeSet<PodId> {
+pub(crate) fn torn_down(pods: &[&PodInfo], runtimes: &RuntimeConfig) -> BTreeSet<PodId> {
     let Ok(answer) = kubelet_endpoint::query(runtimes) else {
         return BTreeSet::new();
     };
@@ -254,19 +254,6 @@ fn torn_down(pods: &[&PodInfo], runtimes: &RuntimeConfig) -> BTreeSet<PodId> {
         torn.extend(ended.map(|info| info.id.clone()));
     }
     torn
-}
-
-impl RuntimeAnswer {
-    /// Whether the runtime that reported a pod's sandbox has answered.
-    fn knows(&self, info: &PodInfo) -> bool {
-        let mut queried = self.queried.iter();
-        info.sandbox.is_some() && queried.any(|one| one.kind == Some(info.source.as_str()))
-    }
-
-    fn sandbox(&self, info: &PodInfo) -> Option<&Sandbox> {
-        let mut sandboxes = self.sandboxes.iter();
-        sandboxes.find(|one| Some(&one.id) == info.sandbox.as_ref())
-    }
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use serde::Deserialize;
 
+use crate::model::PodInfo;
 use crate::model::fate::{Container, PodFingerprint};
 
 /// Which runtimes to query.
@@ -114,6 +115,18 @@ impl RuntimeAnswer {
         let mut queried = self.queried.iter();
         let known = queried.find(|one| one.kind.is_some())?;
         Some(&known.endpoint)
+    }
+
+    /// Whether the runtime that reported a pod's sandbox has answered.
+    pub(crate) fn knows(&self, info: &PodInfo) -> bool {
+        let mut queried = self.queried.iter();
+        info.sandbox.is_some() && queried.any(|one| one.kind == Some(info.source.as_str()))
+    }
+
+    /// The sandbox of a pod.
+    pub(crate) fn sandbox(&self, info: &PodInfo) -> Option<&Sandbox> {
+        let mut sandboxes = self.sandboxes.iter();
+        sandboxes.find(|one| Some(&one.id) == info.sandbox.as_ref())
     }
 }
 

@@ -38,6 +38,7 @@ pub(crate) use import::{Content, Foreign, foreign};
 pub(crate) use light::{Light, Whole};
 pub use lock::Guard;
 pub(crate) use publish::publish;
+pub(crate) use unplanned::HOLD;
 
 /// The state directory, for reading: its present files, or one generation of them.
 #[derive(Debug, Clone)]

@@ -5,13 +5,16 @@ use std::path::PathBuf;
 use super::{Guard, Store, StoreError, disk, file, schema};
 use crate::model::window::{GUARD_SCHEMA, GuardHold, GuardRecord};
 
+/// The file of a hold.
+pub(crate) const HOLD: &str = "guard-hold.json";
+
 impl Store {
     fn guard_path(&self) -> PathBuf {
         self.folder.join("guard.json")
     }
 
     fn hold_path(&self) -> PathBuf {
-        self.folder.join("guard-hold.json")
+        self.folder.join(HOLD)
     }
 
     /// Until when a person keeps the guard still; `None` where nobody does.

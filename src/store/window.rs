@@ -14,7 +14,7 @@ use super::{Guard, Store, StoreError, disk, file, lock};
 use crate::model::Window;
 use crate::model::problem::StoreEffect;
 
-/// How many records to keep.
+/// How many records to keep, of windows that a person opened and of other restores.
 const KEPT: usize = 50;
 /// The prefix and suffix of a record's temporary file.
 const UNFINISHED: (&str, &str) = (".", ".json.tmp");
@@ -49,7 +49,7 @@ impl Store {
 
     fn stored_windows(&self) -> Result<Vec<String>, StoreError> {
         let ids = self.ids_of_windows(RECORD)?.into_iter();
-        let placed = ids.map(|id| (order::place(&self.record_path(&id)), id));
+        let placed = ids.map(|id| (order::head(&self.record_path(&id)).place, id));
         Ok(order::sorted(placed.collect()))
     }
 
@@ -282,13 +282,19 @@ impl Guard {
     /// Removes all but the newest records and their logs, and the temporary files of a killed netfix.
     fn tidy_windows(&self) -> Result<(), StoreError> {
         let folder = self.store.windows_folder();
-        let mut dropped = self.store.stored_windows()?;
-        let kept = dropped.split_off(dropped.len().saturating_sub(KEPT));
-        let oldest = kept.iter().min();
+        let stored = self.store.stored_windows()?;
+        let is_planned = |id: &String| order::head(&self.store.record_path(id)).is_planned;
+        let (planned, others): (Vec<String>, Vec<_>) = stored.into_iter().partition(is_planned);
+        let (mut dropped, mut kept) = (Vec::new(), Vec::new());
+        for mut all in [planned, others] {
+            kept.extend(all.split_off(all.len().saturating_sub(KEPT)));
+            dropped.extend(all);
+        }
+        let oldest = kept.iter().min().cloned();
         let is_dropped = |id: &str| dropped.iter().any(|one| one == id);
         let is_orphan = |id: &str| {
             let is_kept = kept.iter().any(|one| one == id);
-            !is_kept && oldest.is_some_and(|oldest| id < oldest.as_str())
+            !is_kept && oldest.as_ref().is_some_and(|oldest| id < oldest.as_str())
         };
         let mut gone = file::names(&folder)?;
         gone.retain(|name| {

@@ -113,7 +113,8 @@ pub(crate) fn read_back(selection: &Selection, store: &Store) -> Result<Baseline
     let mut problems = Vec::new();
     let node = load_node(store, &mut problems)?;
     problems.retain(Problem::is_error);
-    if !problems.is_empty() {
+    // With a damaged file the host is that of a generation.
+    if node.is_none() && !problems.is_empty() {
         return Err(problems.into());
     }
     Ok(Baseline {

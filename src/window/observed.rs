@@ -113,7 +113,7 @@ pub(crate) fn running(window: &Window) -> Option<RunningCommand> {
     let now = clock::boottime().saturating_sub(window.started_boottime);
     let running = |(run, name, phase): (Option<&Run>, _, _)| {
         let run = run?;
-        let process = run.process.filter(procfs::is_alive)?;
+        let process = run.process.filter(procfs::is_running)?;
         let mut phases = window.phases.iter();
         let begun = phases.rfind(|one| one.name == phase);
         Some(RunningCommand {

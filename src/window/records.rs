@@ -17,7 +17,7 @@ pub(crate) const INTERVAL: Duration = Duration::from_millis(250);
 
 /// Whether the process that opened a window still runs, and is another one.
 pub(crate) fn is_owner_alive(window: &Window) -> bool {
-    window.owner != procfs::own() && procfs::is_alive(&window.owner)
+    window.owner != procfs::own() && procfs::is_running(&window.owner)
 }
 
 /// The open window whose process runs, if it is younger than `limit`.

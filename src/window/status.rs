@@ -24,6 +24,7 @@ use crate::runtime;
 use crate::situation::{Depth, Situation};
 use crate::store::{Store, StoreError};
 use crate::systemd::{Bus, UnitState};
+use crate::window::guard_now::GuardNow;
 use crate::window::network::PodNetworks;
 use crate::window::observed::observe_with;
 use crate::window::records::{INTERVAL, is_left, is_of_other_boot, is_owner_alive};
@@ -51,6 +52,8 @@ pub(crate) struct Status {
     /// The runtimes that answered.
     pub runtimes: Vec<runtime::Queried>,
     pub window: Option<WindowStatus>,
+    /// `netfix guard`; `None` where that is unknown.
+    pub guard: Option<GuardNow>,
     /// The newest window that is closed.
     pub last: Option<Window>,
     /// What could not be read.
@@ -76,6 +79,8 @@ pub enum StatusPart {
     Network,
     /// The open window.
     Window,
+    /// `netfix guard`.
+    Guard,
     /// The record of the newest closed window.
     Last,
 }
@@ -124,6 +129,7 @@ pub(crate) fn run(runtimes: &runtime::RuntimeConfig, context: &Context) -> Resul
             status.leave(StatusPart::Window, problem);
         }
     }
+    status.guard = status.read(StatusPart::Guard, GuardNow::read(store));
     let last = status.read(StatusPart::Last, store.last_window());
     status.last = last.flatten();
     Ok(status)

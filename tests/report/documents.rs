@@ -3,9 +3,9 @@
 use netfix::model::next::{KubeletNow, LostPods, NextStep, WindowNow};
 use netfix::model::{GatewayAnswer, Interface, LossCause, PodId, PodInfo, Problem, State, Window};
 use netfix::report::{
-    CheckStatus, CheckView, ConfigView, Document, Extra, FaultyLink, HoldView, KeptView, LinkFault,
-    LostView, NodeView, PodNetworks, PodView, ReportView, RuntimeView, SettingView, ShowView,
-    Standing, StatusView, WindowView,
+    CheckStatus, CheckView, ConfigView, Document, Extra, FaultyLink, GuardNow, GuardState,
+    HoldView, IncompleteNow, KeptView, LinkFault, LostView, NodeView, PodNetworks, PodView,
+    ReportView, RuntimeView, SettingView, ShowView, Standing, StatusView, WindowView,
 };
 use serde_json::{from_value, json};
 
@@ -263,12 +263,38 @@ impl Scene {
                 .lost
                 .then(|| "pid 256 (netfix restore, since 03:19:01Z)".to_owned()),
             window: self.lost.then(window),
+            guard: Some(self.guard()),
             last: self
                 .lost
                 .then(|| WindowView::new(ReportView::new(record(40), Standing::Closed))),
             unread: Vec::new(),
         })));
         document
+    }
+
+    fn guard(self) -> GuardNow {
+        let incomplete = IncompleteNow {
+            title: "shop/web-2".to_owned(),
+            why: "address-conflict: 10.3.0.12 on eth0: another machine has it".to_owned(),
+            attempts: 3,
+        };
+        GuardNow {
+            state: if self.lost {
+                GuardState::GivenUp
+            } else {
+                GuardState::Armed
+            },
+            hold: None,
+            given_up: self
+                .lost
+                .then(|| "eth0".parse().unwrap())
+                .into_iter()
+                .collect(),
+            incomplete: self.lost.then_some(incomplete).into_iter().collect(),
+            restores: 0,
+            reported: 0,
+            last: None,
+        }
     }
 
     fn network(self) -> PodNetworks {

@@ -40,6 +40,7 @@ pub(crate) fn run(runtimes: &Runtimes, context: &mut Context) -> Result<Document
         runtimes: runtimes.collect(),
         lock: context.store.holder(),
         window: found.window.as_ref().map(HoldView::new),
+        guard: found.guard,
         last: found
             .last
             .map(|window| WindowView::new(ReportView::new(window, Standing::Closed))),

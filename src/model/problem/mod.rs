@@ -50,6 +50,7 @@ pub enum Code {
     LinkDeleted,
     LockHeld,
     LossRepeats,
+    GuardStopped,
     MacConflict,
     ManagedLink,
     ManagerUnreachable,

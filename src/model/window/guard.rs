@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::model::pod::identity::Holder;
 use crate::model::{IfName, PodId};
 
 /// Version of the format.
@@ -17,6 +18,10 @@ pub const GUARD_SCHEMA: u32 = 1;
 pub struct GuardRecord {
     /// Version of this format.
     pub schema: u32,
+    /// The process that watches; null where none ever did.
+    pub watcher: Option<Holder>,
+    /// Whether it only reports what it would restore.
+    pub reports_only: bool,
     /// The boot that the ifindexes and times are of.
     pub boot: Option<String>,
     /// When the snapshot was taken that the last look compared with (RFC 3339, UTC).
@@ -45,6 +50,8 @@ pub struct GuardRecord {
     pub watch: Option<GuardWatch>,
     /// The restores so far.
     pub restores: u64,
+    /// How often a guard that only reports would have restored.
+    pub reported: u64,
     /// The last restore; null before the first.
     pub last: Option<UnplannedEnd>,
 }
@@ -68,6 +75,8 @@ impl GuardRecord {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct IncompletePod {
+    /// Its name.
+    pub title: String,
     /// When it was lost (`CLOCK_BOOTTIME`, milliseconds).
     pub since: u64,
     /// What was in the way.

@@ -15,6 +15,7 @@ use crate::records::stored::shown;
 use crate::report::window::hold::HoldView;
 use crate::report::window::view::WindowView;
 use crate::upgrade::device_loss::DeviceLoss;
+use crate::window::guard_now::GuardNow;
 use crate::window::network::PodNetworks;
 use crate::window::status::{StatusPart, Unread};
 
@@ -88,6 +89,8 @@ pub struct StatusView {
     pub lock: Option<String>,
     /// The maintenance window that is open; null when none is, or when that is unknown.
     pub window: Option<HoldView>,
+    /// `netfix guard`; null when that is unknown.
+    pub guard: Option<GuardNow>,
     /// The newest window that is closed; null when there is none, or when that is unknown.
     pub last: Option<WindowView>,
     /// What could not be read.

@@ -19,6 +19,7 @@ sentences! {
         LeftDeleted => "pods are lost on links that were deleted: left alone",
         LeftAlone(left) => "left alone: {lost}. Run `netfix check`, then `netfix restore`"
             (lost = join(bounded(left.iter().map(alone)), ", ")),
+        WouldRestore(wanted) => "would restore {pods} on {lost}" (pods = pods(wanted), lost = or_devices(&wanted.lost)),
         Restore(wanted) if wanted.resumes => "completing the restore of a guard that is gone{attempt}" (attempt = attempt(wanted)),
         Restore(wanted) if wanted.is_retry() => "restoring {pods} again{attempt}"
             (pods = join(bounded(wanted.again.iter().map(|title| escape(title))), ", "), attempt = attempt(wanted)),
@@ -33,6 +34,7 @@ sentences! {
 /// What is left alone, and why.
 fn alone(left: &LeftAlone) -> String {
     let why = match (&left.loss, &left.pod) {
+        _ if left.is_removed => "its runtime has it no more".to_owned(),
         _ if left.tried.is_some() => left.tried.iter().map(tried).collect(),
         (None, _) => "its checkpoint cannot be read".to_owned(),
         (Some(Loss { link, what }), Some(_)) => {
@@ -53,6 +55,12 @@ fn tried(Tried { why, pause }: &Tried) -> String {
         "" => format!("not complete after a restore; tried again after {pause}"),
         why => format!("{why}; tried again after {pause}"),
     }
+}
+
+/// The pods that would be restored.
+fn pods(wanted: &Wanted) -> String {
+    let number = wanted.pods.as_ref().map(|pods| count(pods.len(), "pod"));
+    number.unwrap_or_else(|| "all pods".to_owned())
 }
 
 /// A device inside a pod is no link of the host.

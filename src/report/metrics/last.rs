@@ -1,12 +1,36 @@
 //! The metrics of what is over: the last window, and the restores of `netfix guard`.
 
 use super::{Text, in_seconds, labels, seconds};
-use crate::model::window::GuardRecord;
 use crate::report::window::nics::changes;
 use crate::report::window::view::ReportView;
+use crate::window::guard_now::{GuardNow, GuardState};
 
 /// Those of the guard.
-pub(super) fn of_guard(guard: &GuardRecord, text: &mut Text) {
+pub(super) fn of_guard(guard: &GuardNow, text: &mut Text) {
+    let is_running = !matches!(guard.state, GuardState::Off | GuardState::Stopped);
+    text.one(
+        "netfix_guard_running",
+        "Whether netfix guard runs; no value where it does not run and its unit is not enabled.",
+        (guard.state != GuardState::Off).then_some(u8::from(is_running)),
+    );
+    text.one(
+        "netfix_guard_held",
+        "Whether a person keeps netfix guard still.",
+        Some(u8::from(guard.hold.is_some())),
+    );
+    text.counter(
+        "netfix_guard_reported_total",
+        "How often netfix guard --report-only would have restored pods.",
+        guard.reported,
+    );
+    text.gauge(
+        "netfix_guard_pod_attempts",
+        "How often netfix guard has tried to complete a pod.",
+        guard.incomplete.iter().map(|pod| {
+            let labels = labels(&[("pod", &pod.title), ("why", &pod.why)]);
+            (labels, pod.attempts)
+        }),
+    );
     text.counter(
         "netfix_guard_restores_total",
         "How often netfix guard has restored pods.",
@@ -15,7 +39,7 @@ pub(super) fn of_guard(guard: &GuardRecord, text: &mut Text) {
     text.one(
         "netfix_guard_given_up",
         "Whether netfix guard restores no more, because a loss repeats.",
-        Some(u8::from(guard.given_up().next().is_some())),
+        Some(u8::from(!guard.given_up.is_empty())),
     );
     let last = guard.last.as_ref();
     text.one(

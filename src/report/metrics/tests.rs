@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::model::problem::UsageCause;
+use crate::model::window::GuardRecord;
 use crate::model::{State, Window};
 use crate::report::document::CheckStatus;
 use crate::report::window::view::Standing;
@@ -112,6 +113,7 @@ fn the_last_window_has_the_driver_before_and_after_of_each_nic() {
 fn what_the_guard_has_done_is_counted() {
     let mut record = GuardRecord {
         restores: 3,
+        boot: crate::inventory::node::node_identity().boot_id,
         ..GuardRecord::default()
     };
     let lost = record.losses.entry("eth0".parse().unwrap()).or_default();
@@ -122,13 +124,14 @@ fn what_the_guard_has_done_is_counted() {
         exit: 5,
     });
     let around = Surroundings {
-        guard: PartRead::This(record),
+        guard: PartRead::This(GuardNow::of(record, None, true)),
         ..Surroundings::default()
     };
     let text = metrics(&CheckView::default(), &[], &around);
     for line in [
         "netfix_guard_restores_total 3",
         "netfix_guard_given_up 1",
+        "netfix_guard_running 0",
         "netfix_guard_last_result 5",
         "netfix_guard_last_restore_timestamp_seconds 1795294859.5",
     ] {

@@ -10,6 +10,7 @@ use crate::report::text::{
 };
 use crate::report::window::hold::{self, HoldView};
 use crate::report::window::view::WindowView;
+use crate::window::guard_now::GuardState;
 use crate::window::network::{FaultyLink, PodNetworks};
 use crate::window::status::StatusPart;
 
@@ -39,10 +40,49 @@ fn facts(document: &Document, status: &StatusView, now: Timestamp) -> Facts {
         Some(window) => facts.extend(hold::facts(window)),
         None => facts.push(("window", unread_or(status, StatusPart::Window, "none open"))),
     }
+    facts.extend(guard(status));
     let last = status.last.as_ref().map(ended);
     let last = last.unwrap_or_else(|| unread_or(status, StatusPart::Last, "none"));
     facts.push(("last", last));
     facts
+}
+
+/// What `netfix guard` does, and which pods it could not complete.
+fn guard(status: &StatusView) -> Facts {
+    let Some(guard) = &status.guard else {
+        return vec![("guard", unread_or(status, StatusPart::Guard, text::UNKNOWN))];
+    };
+    let state = match guard.state {
+        GuardState::Off => "not running".to_owned(),
+        GuardState::Stopped => {
+            "not running, though enabled. Run `systemctl restart netfix-guard`".to_owned()
+        }
+        GuardState::Held => format!("held until {}", or_dash(guard.hold.as_deref().map(escape))),
+        GuardState::ReportOnly => format!(
+            "reports only: {} would have been done",
+            count(to_usize(guard.reported), "restore")
+        ),
+        GuardState::GivenUp => format!(
+            "has given up on {}. Run `netfix restore`",
+            join(&guard.given_up, ", ")
+        ),
+        GuardState::Watching => "watching the pods of the last restore".to_owned(),
+        GuardState::Armed => "armed".to_owned(),
+    };
+    let last = guard.last.as_ref().map(|last| {
+        let restores = count(to_usize(guard.restores), "restore");
+        format!("; {restores}, the last at {}", escape(&last.at))
+    });
+    let mut facts = vec![("guard", state + &last.unwrap_or_default())];
+    let pods = guard.incomplete.iter();
+    let pods = pods.map(|pod| format!("{}: {}", escape(&pod.title), escape(&pod.why)));
+    facts.extend(bounded(pods).into_iter().map(|pod| ("", pod)));
+    facts
+}
+
+/// A count for people.
+fn to_usize(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
 }
 
 /// The snapshots.

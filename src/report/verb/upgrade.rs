@@ -48,7 +48,11 @@ pub(crate) fn unplanned(upgraded: &Upgraded) -> String {
     let good = pods.iter().filter(is_good).count();
     let longest = pods.iter().filter_map(WindowPod::outage).max();
     let outage = longest.map(|ms| format!(", longest outage {}", milliseconds(ms)));
-    let (pods, outage) = (count(pods.len(), "pod"), outage.unwrap_or_default());
+    let is_unseen = |pod: &WindowPod| pod.steps > 0 && pod.lost.is_none();
+    let unseen = window.filter(|_| pods.iter().any(is_unseen));
+    let unseen = unseen.map(|window| format!(", lost before {}", window.started));
+    let outage = outage.or(unseen).unwrap_or_default();
+    let pods = count(pods.len(), "pod");
     let report = window.map_or_else(String::new, |window| {
         format!(": netfix report {}", window.id)
     });

@@ -69,6 +69,8 @@ impl Ending {
             _ if is_host_affected(window) => Self::HostAffected,
             _ if window.run.as_ref().is_some_and(has_failed) => Self::CommandFailed,
             _ if is_still_paused(window) => Self::Failed,
+            // Nothing but the restore was done: no answer, and no runtime, was asked.
+            Some(0) if window.is_bare_restore() && pods.unknown == 0 => Self::Restored,
             Some(0) if pods.unknown + pods.rebuilt_unknown + pods.unselected_unknown > 0 => {
                 Self::Unknown
             }

@@ -82,6 +82,13 @@ fn pods(window: &Window, ending: Ending, counts: &PodCounts) -> String {
         unselected_unknown,
     } = *counts;
     let pods = count(total, pod_noun(unselected > 0));
+    if window.is_bare_restore() {
+        let left = others([(not_back, "not back"), (unknown, "unknown")]);
+        let pods = count(total, "pod");
+        return format!(
+            "{back} of {pods} restored{left}; no gateway was asked: `netfix verify` does"
+        );
+    }
     let is_known = unknown < total;
     let back = match ending {
         _ if !is_known => format!("cannot determine whether {pods} came back"),

@@ -182,7 +182,14 @@ pub(super) fn outages(view: &ReportView) -> Vec<String> {
         )),
         lost => Some(format!("{} lost and not seen back", count(lost, "pod"))),
     };
-    known.into_iter().chain(unanswered).collect()
+    let unseen = (outages.unseen > 0).then(|| {
+        let pods = count(outages.unseen, "pod");
+        format!(
+            "{pods} lost before {}, nobody knows when",
+            escape(&view.window.started)
+        )
+    });
+    known.into_iter().chain(unanswered).chain(unseen).collect()
 }
 
 /// Every window in one line.

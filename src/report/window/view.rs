@@ -9,7 +9,7 @@ use super::sentence::sentence;
 pub use super::settings::SettingCounts;
 use crate::model::next::WindowNow;
 pub use crate::model::window::Standing;
-use crate::model::{PodId, Window, window::WindowPod};
+use crate::model::{PodId, State, Window, window::WindowPod};
 use crate::report::text::by_name;
 
 /// The answer of `report`.
@@ -57,8 +57,11 @@ pub struct Outages {
     pub worst_ms: Option<u64>,
     /// The median, in milliseconds; null when none is known.
     pub median_ms: Option<u64>,
-    /// Pods that lost their link, with no known answer since; without those that are gone.
+    /// Pods that lost their link, with no known answer since; without those that are gone, and those that are restored and have no
+    /// gateway to ask.
     pub unanswered: usize,
+    /// Restored pods of which nobody saw the loss: it is older than the window.
+    pub unseen: usize,
 }
 
 /// The outage of one pod.
@@ -80,13 +83,23 @@ impl Outages {
         });
         let mut pods: Vec<Outage> = known.collect();
         pods.sort_by_key(|outage| Reverse(outage.ms));
-        let is_silent =
-            |pod: &&WindowPod| pod.lost.is_some() && pod.answered.is_none() && !pod.is_gone();
+        let is_back = |pod: &WindowPod| pod.state.is_some_and(State::is_good);
+        let is_silent = |pod: &&WindowPod| {
+            let has_asked = !pod.gateways.is_empty() || !pod.targets.is_empty();
+            pod.lost.is_some()
+                && pod.answered.is_none()
+                && !pod.is_gone()
+                && (has_asked || !is_back(pod))
+        };
+        let is_unseen = |pod: &&WindowPod| {
+            window.is_unplanned() && is_back(pod) && pod.steps > 0 && pod.lost.is_none()
+        };
         let last = pods.len().checked_sub(1);
         Self {
             worst_ms: pods.first().map(|outage| outage.ms),
             median_ms: last.map(|last| pods[last / 2].ms.midpoint(pods[pods.len() / 2].ms)),
             unanswered: window.pods.iter().filter(is_silent).count(),
+            unseen: window.pods.iter().filter(is_unseen).count(),
             pods,
         }
     }

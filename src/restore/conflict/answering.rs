@@ -92,7 +92,10 @@ pub(crate) fn save(
     answers: Vec<AnswerRecord>,
     proxies: &[AddressProxy],
 ) -> Result<(), Problem> {
-    let Some(mut node) = load_node(guard.store(), &mut Vec::new())? else {
+    let mut problems = Vec::new();
+    let stored = load_node(guard.store(), &mut problems)?;
+    // That of a generation stays where it is.
+    let Some(mut node) = stored.filter(|_| problems.is_empty()) else {
         return Ok(());
     };
     let has_new = node.answers.take(answers, &clock::hour_ago());

@@ -10,7 +10,14 @@ use serde::de::{IgnoredAny, MapAccess, Visitor};
 
 use crate::store::{Store, StoreError, file};
 
-/// What the head of a record has.
+/// What the head of a record has: its place, and whether a person opened the window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct RecordHead {
+    pub place: RecordPlace,
+    pub is_planned: bool,
+}
+
+/// The place of a record among the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RecordPlace {
     Number(u64),
@@ -24,7 +31,7 @@ impl Store {
     /// The number of a window that is opened now.
     pub(crate) fn next_window_number(&self) -> Result<u64, StoreError> {
         let ids = self.stored_windows()?;
-        let numbers = ids.iter().map(|id| place(&self.record_path(id)));
+        let numbers = ids.iter().map(|id| head(&self.record_path(id)).place);
         let highest = numbers.filter_map(|place| match place {
             RecordPlace::Number(number) => Some(number),
             RecordPlace::Unnumbered | RecordPlace::Unknown => None,
@@ -51,23 +58,35 @@ pub(super) fn sorted(mut all: Vec<(RecordPlace, String)>) -> Vec<String> {
     placed.into_iter().map(|(_, id)| id).collect()
 }
 
-/// The number in a record. Its keys are sorted, so this is read from the head of the file: nothing of the pods.
-pub(super) fn place(path: &Path) -> RecordPlace {
-    let Ok(Some((file, _))) = file::open(path, file::is_ours) else {
-        return RecordPlace::Unknown;
+/// The head of a record. Its keys are sorted, so nothing of the pods is read.
+pub(super) fn head(path: &Path) -> RecordHead {
+    let mut found = Found::default();
+    let read = match file::open(path, file::is_ours) {
+        Ok(Some((file, _))) => {
+            let mut reader = serde_json::Deserializer::from_reader(BufReader::new(file));
+            reader.deserialize_map(Head(&mut found)).is_ok()
+        }
+        _ => false,
     };
-    let mut found = None;
-    let mut reader = serde_json::Deserializer::from_reader(BufReader::new(file));
-    let read = reader.deserialize_map(Head(&mut found));
-    match (found, read) {
-        (Some(number), _) => RecordPlace::Number(number),
-        (None, Ok(())) => RecordPlace::Unnumbered,
-        (None, Err(_)) => RecordPlace::Unknown,
+    RecordHead {
+        place: match found.number {
+            Some(number) => RecordPlace::Number(number),
+            None if read => RecordPlace::Unnumbered,
+            None => RecordPlace::Unknown,
+        },
+        is_planned: !found.has_kind,
     }
 }
 
+/// What was read of a head.
+#[derive(Default)]
+struct Found {
+    number: Option<u64>,
+    has_kind: bool,
+}
+
 /// Reads up to the number; what follows it is an error for the reader.
-struct Head<'a>(&'a mut Option<u64>);
+struct Head<'a>(&'a mut Found);
 
 impl<'de> Visitor<'de> for Head<'_> {
     type Value = ();
@@ -79,9 +98,11 @@ impl<'de> Visitor<'de> for Head<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(key) = map.next_key::<String>()? {
             if key == "number" {
-                *self.0 = map.next_value()?;
+                self.0.number = map.next_value()?;
                 return Ok(());
             }
+            // It comes before the number, and only those have it that no person opened.
+            self.0.has_kind |= key == "kind";
             map.next_value::<IgnoredAny>()?;
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! The end of a window: its record is closed, at the latest by the next netfix that has the lock.
 
 use crate::model::problem::StoreEffect;
-use crate::model::{Exit, Problem, Window};
+use crate::model::{Problem, Window};
 use crate::store::{Guard, StoreError};
 use crate::systemd;
 use crate::window::log_file::DEFAULT_LIMIT;
@@ -31,13 +31,17 @@ impl WindowSession {
 
     /// Closes the window and keeps its record; returns that, and what failed. A window that is over keeps the end that it had:
     /// its process died while it closed it, the disk refused its record, or a reboot has ended it.
-    pub(crate) fn close(mut self, end: Exit, closed_by: Option<&str>) -> (Window, Vec<Problem>) {
+    pub(crate) fn close(
+        mut self,
+        end: impl Into<u8>,
+        closed_by: Option<&str>,
+    ) -> (Window, Vec<Problem>) {
         self.end_kernel_watch();
         if self.window.ended.is_none() {
             sign(&mut self.window);
             self.window.ended = Some(self.now());
             self.window.closed_by = closed_by.map(str::to_owned);
-            self.window.exit = Some(end as u8);
+            self.window.exit = Some(end.into());
         }
         self.log_file.end_echo();
         let problems = match self.guard.take() {
@@ -62,6 +66,8 @@ fn close(window: &mut Window, log: &WindowLog, guard: &Guard) -> Vec<Problem> {
             .iter()
             .map(|error| error.problem().demoted())
             .collect(),
+        // It was never on disk: nothing is open.
+        Err(error) if !guard.store().has_window_file() => vec![error.problem().demoted()],
         Err(error) => vec![error.problem()],
     };
     problem.into_iter().chain(failed).collect()

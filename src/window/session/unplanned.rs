@@ -16,17 +16,22 @@ impl WindowSession {
     /// The window begins with this loss (`CLOCK_BOOTTIME`, milliseconds).
     pub(crate) fn note_loss(&mut self, since: u64, event: &Event) {
         log::warn!(target: TARGET, PHASE = PhaseName::Loss.to_string().as_str(); "{event}");
-        let window = &mut self.window;
-        window.kind = Some(WindowKind::Unplanned);
-        let ago = window.started_boottime.saturating_sub(since);
-        window.started = clock::wall_before(ago);
-        window.started_boottime -= ago;
+        self.note_begin(WindowKind::Unplanned, since);
         self.log_file.begin(PhaseName::Loss, event);
         self.window.phases.push(Phase {
             to: Some(self.now()),
             ok: Some(true),
             ..Phase::begun(PhaseName::Loss, 0)
         });
+    }
+
+    /// A window of this kind began at this moment (`CLOCK_BOOTTIME`, milliseconds).
+    pub(crate) fn note_begin(&mut self, kind: WindowKind, since: u64) {
+        let window = &mut self.window;
+        window.kind = Some(kind);
+        let ago = window.started_boottime.saturating_sub(since);
+        window.started = clock::wall_before(ago);
+        window.started_boottime -= ago;
     }
 
     /// The pods that their runtime was tearing down.

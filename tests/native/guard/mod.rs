@@ -3,6 +3,7 @@
 mod alone;
 mod lasting;
 mod losses;
+mod policy;
 mod quiet;
 
 use std::fs;
@@ -146,4 +147,12 @@ fn add_upper(node: &Node) {
     node.ns
         .ip("link add vx0 type vxlan id 9 dev eth0 dstport 4789 group 239.1.1.1");
     node.ns.ip("link set vx0 up");
+}
+
+/// A command that takes no selectors, among the processes of this machine.
+fn beside(node: &Node, words: &str) -> Run {
+    let mut command = node.ns.exec(env!("CARGO_BIN_EXE_netfix"));
+    command.args(words.split(' '));
+    command.arg("--state-dir").arg(node.state_dir());
+    Run::of(command.env("NETFIX_RUNTIME", "none").env("NO_COLOR", "1"))
 }

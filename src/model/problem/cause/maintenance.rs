@@ -57,6 +57,7 @@ causes! {
     GuardCause {
         Deleted { below: Vec<IfName> } => LinkDeleted,
         Repeats { attempts: u32 } => LossRepeats,
+        Stopped => GuardStopped,
         NoStateDirectory => CheckpointMissing,
         Failed { error: String } => Failed,
     }

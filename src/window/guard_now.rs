@@ -1,0 +1,107 @@
+//! `netfix guard` at this moment, for `status`, `check` and the metrics.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::inventory::node::node_identity;
+use crate::inventory::procfs;
+use crate::model::IfName;
+use crate::model::window::{GuardHold, GuardRecord, UnplannedEnd};
+use crate::store::{Store, StoreError};
+
+/// What systemd starts at boot has a link here: systemctl(1), enable.
+const WANTED: &str = "/etc/systemd/system/multi-user.target.wants/netfix-guard.service";
+
+/// The guard of this node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GuardNow {
+    /// What it does.
+    pub state: GuardState,
+    /// Until when a person keeps it still (RFC 3339, UTC); null where nobody does.
+    pub hold: Option<String>,
+    /// The links whose pods it restores no more.
+    pub given_up: Vec<IfName>,
+    /// The pods that it could not complete, and tries again.
+    pub incomplete: Vec<IncompleteNow>,
+    /// The restores so far.
+    pub restores: u64,
+    /// What it would have restored, with `--report-only`.
+    pub reported: u64,
+    /// The last restore; null before the first.
+    pub last: Option<UnplannedEnd>,
+}
+
+/// A pod that the guard could not complete.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct IncompleteNow {
+    /// Its name.
+    pub title: String,
+    /// What is in the way.
+    pub why: String,
+    /// How often it was tried.
+    pub attempts: u32,
+}
+
+/// What a guard does at this moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GuardState {
+    /// It does not run, and is not to.
+    Off,
+    /// It does not run, though its unit is enabled.
+    Stopped,
+    /// A person keeps it still.
+    Held,
+    /// It reports what it would do.
+    ReportOnly,
+    /// A loss repeats: it restores the pods on that link no more.
+    GivenUp,
+    /// It has restored pods, and finds out what becomes of them.
+    Watching,
+    /// It restores what is lost.
+    Armed,
+}
+
+impl GuardNow {
+    /// Reads what is known of it.
+    pub(crate) fn read(store: &Store) -> Result<Self, StoreError> {
+        let record = store.load_guard()?;
+        let hold = store.load_hold()?;
+        let is_enabled = Path::new(WANTED).is_symlink();
+        Ok(Self::of(record, hold, is_enabled))
+    }
+
+    /// By what the guard knows, and whether systemd is to run it.
+    pub(crate) fn of(record: GuardRecord, hold: Option<GuardHold>, is_enabled: bool) -> Self {
+        let is_of_boot = record.boot == node_identity().boot_id;
+        let is_running = record.watcher.as_ref().is_some_and(procfs::is_running);
+        let links = record.given_up().filter(|_| is_of_boot);
+        let given_up: Vec<IfName> = links.map(|(name, _)| name.clone()).collect();
+        let state = match (is_running, is_enabled) {
+            (false, true) => GuardState::Stopped,
+            (false, false) => GuardState::Off,
+            _ if hold.is_some() => GuardState::Held,
+            _ if record.reports_only => GuardState::ReportOnly,
+            _ if !given_up.is_empty() => GuardState::GivenUp,
+            _ if record.watch.is_some() => GuardState::Watching,
+            _ => GuardState::Armed,
+        };
+        let incomplete = record.incomplete.into_values().filter(|_| is_of_boot);
+        Self {
+            state,
+            hold: hold.map(|hold| hold.until),
+            given_up,
+            incomplete: incomplete
+                .map(|pod| IncompleteNow {
+                    title: pod.title,
+                    why: pod.why,
+                    attempts: pod.pace.attempts,
+                })
+                .collect(),
+            restores: record.restores,
+            reported: record.reported,
+            last: record.last,
+        }
+    }
+}

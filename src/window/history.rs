@@ -1,0 +1,43 @@
+//! The record of a restore outside of a window: the history of a node has everything that changed it.
+
+use crate::clock;
+use crate::model::window::{Phase, PhaseName, WindowKind, WindowPod};
+use crate::restore::{Restored, RestoredPod};
+use crate::store::Store;
+use crate::window::log_file::DEFAULT_LIMIT;
+use crate::window::session::WindowSession;
+
+/// The record of what a `netfix restore` did since `began` (milliseconds since the machine's boot); `None` where it changed nothing, an
+/// open window has it, or it cannot be recorded, which is no failure of the restore.
+pub(crate) fn of_restore(restored: &Restored, began: u64, store: &Store) -> Option<WindowSession> {
+    if restored.is_unchanged() || !store.exists() {
+        return None;
+    }
+    let guard = store.lock("restore").ok()?;
+    let is_recorded = store.unclosed_window().is_ok_and(|open| open.is_none());
+    let session = is_recorded
+        .then(|| WindowSession::open(store, guard, "restore", false, DEFAULT_LIMIT).ok());
+    let mut session = session??;
+    session.note_bare_restore(restored, began);
+    session.note_problems(&restored.problems);
+    Some(session)
+}
+
+impl WindowSession {
+    fn note_bare_restore(&mut self, restored: &Restored, began: u64) {
+        let is_part = |pod: &&RestoredPod| !pod.done.is_empty() || !pod.state.is_good();
+        let pods = restored.pods.iter().filter(is_part);
+        let pods = pods.map(|pod| {
+            let before = pod.pod.interfaces.clone();
+            WindowPod::new(pod.pod.info.clone(), before)
+        });
+        self.note_pods(pods.collect());
+        self.note_begin(WindowKind::Restore, began);
+        self.note_phase(Phase {
+            to: Some(clock::boottime().saturating_sub(began)),
+            ok: Some(restored.is_complete()),
+            ..Phase::begun(PhaseName::Restore, 0)
+        });
+        self.note_restored(restored);
+    }
+}
