@@ -102,6 +102,13 @@ pub(crate) fn wall_in(time: Duration) -> String {
     format!("{:.0}", then.unwrap_or(Timestamp::MAX))
 }
 
+/// How long it is until this moment (RFC 3339).
+pub(crate) fn time_until(wall: &str) -> Duration {
+    let then = wall.parse::<Timestamp>().unwrap_or_default();
+    let left = then.duration_since(Timestamp::now());
+    left.try_into().unwrap_or_default()
+}
+
 /// An hour ago, as checkpoints have it.
 pub(crate) fn hour_ago() -> String {
     let now = Timestamp::now();

@@ -155,8 +155,7 @@ fn examine(
     let is_lost = |one: &Compared| matches!(one.verdict, PodVerdict::Lost(_));
     let has_lost_pod = pods.iter().any(is_lost);
     let is_calm = host_lines.is_empty() && !has_lost_pod;
-    problems.extend(node::guard(store));
-    problems.extend(node::given_up(store, &surveyed.node, is_calm));
+    problems.extend(node::guard(store, is_calm));
     let (past, host_loss) = node::held(host_loss(&surveyed), has_lost_pod, &surveyed, store);
     problems.extend(of_host(host, host_loss));
     let (without_carrier, is_coming) = node::carrier(&mut surveyed, &links);

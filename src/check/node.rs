@@ -7,34 +7,33 @@ use crate::inventory::cannot_observe;
 use crate::kernel::{ability, link};
 use crate::model::pod::past::PastFiles;
 use crate::model::problem::{CheckCause, GuardCause};
-use crate::model::{IfName, Link, LossCause, NodeIdentity, NodeState, Parent, Problem};
+use crate::model::{IfName, Link, LossCause, NodeState, Parent, Problem};
 use crate::plan::{HostLinks, snapshot_quality};
 use crate::records::matched::Matched;
 use crate::records::stored::{age, shown};
 use crate::records::survey::Surveyed;
+use crate::situation::guard_now::{GuardNow, GuardState};
 use crate::store::Store;
-use crate::window::guard_now::{GuardNow, GuardState};
 
 /// A snapshot of any size needs this many free bytes.
 const LEAST_BYTES: u64 = 8 << 20;
 /// A snapshot of any size needs this many free inodes.
 const LEAST_FILES: u64 = 1024;
 
-/// The links of this boot whose pods `netfix guard` restores no more, after too many losses; asked only while something is lost.
-pub(super) fn given_up(store: &Store, node: &NodeIdentity, is_calm: bool) -> Vec<Problem> {
-    if is_calm {
+/// What of `netfix guard` needs a person: it does not run though it is to, or, asked only while something is lost, it restores pods on a link
+/// no more, after too many losses.
+pub(super) fn guard(store: &Store, is_calm: bool) -> Vec<Problem> {
+    let Ok(now) = GuardNow::read(store) else {
         return Vec::new();
-    }
-    let record = store.load_guard().unwrap_or_default();
-    let given_up = record.given_up().filter(|_| record.boot == node.boot_id);
-    let problem = |(link, attempts)| GuardCause::Repeats { attempts }.error(link);
-    given_up.map(problem).collect()
-}
-
-/// Whether the guard that is to run does not.
-pub(super) fn guard(store: &Store) -> Option<Problem> {
-    let now = GuardNow::read(store).ok()?;
-    (now.state == GuardState::Stopped).then(|| GuardCause::Stopped.warning("netfix-guard.service"))
+    };
+    let is_stopped = now.state == GuardState::Stopped;
+    let stopped = is_stopped.then(|| GuardCause::Stopped.warning("netfix-guard.service"));
+    let given_up = now.given_up.iter().filter(|_| !is_calm);
+    let repeats = given_up.map(|link| {
+        let attempts = link.attempts;
+        GuardCause::Repeats { attempts }.error(&link.name)
+    });
+    stopped.into_iter().chain(repeats).collect()
 }
 
 /// Whether another snapshot could be written.

@@ -10,6 +10,10 @@ use super::restore::ProbeArgs;
 
 /// How the guard restores.
 #[derive(Debug, Clone, Args)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of its own"
+)]
 pub struct GuardArgs {
     /// Which pods.
     #[command(flatten)]

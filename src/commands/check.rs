@@ -13,8 +13,8 @@ use crate::refusal::Refusal;
 use crate::report::{
     self, CheckStatus, Document, Extra, HoldView, PartRead, ReportView, Standing, Surroundings,
 };
+use crate::situation::guard_now::GuardNow;
 use crate::store::{self, Store};
-use crate::window::guard_now::GuardNow;
 use crate::window::observed::lost_in_time;
 use crate::window::records::is_owner_alive;
 use crate::window::status::{self, WindowStatus};

@@ -11,9 +11,10 @@ use crate::clock;
 use crate::commands::common::{Reply, prepare};
 use crate::context::{ConfigFile, ConfigSetting, Context};
 use crate::guard::decide::{Choice, Decided, GuardDecision};
-use crate::guard::look::{GuardRequest, LookResult, look};
+use crate::guard::look::look;
+use crate::guard::request::{GuardRequest, LookResult};
 use crate::guard::watch::{LookInput, LookOutput, watch, watch_restored};
-use crate::guard::watched::Watched;
+use crate::guard::watched::WatchEnd;
 use crate::journal::{self, CommandEnd};
 use crate::kubelet::unit::UnitToPause;
 use crate::model::problem::{GuardCause, InventoryCause};
@@ -227,7 +228,7 @@ fn tell(decided: &mut Decided) {
 }
 
 /// The end of a watch.
-fn tell_watched(watched: &Watched) {
+fn tell_watched(watched: &WatchEnd) {
     watched.problems.iter().for_each(tell_problem);
     let check = Event::RebuildChecked {
         check: RebuildCheck::of(&watched.window.pods),

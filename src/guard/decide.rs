@@ -148,17 +148,22 @@ impl Wanted {
 /// The end of a window is an event, the death of its netfix is not: after so many milliseconds the guard looks.
 const WINDOW: u64 = 60_000;
 
+/// Whether a window or a person keeps the guard still, for so many milliseconds at most.
+fn kept_still(sight: &Sight) -> Option<(GuardDecision, u64)> {
+    if let Some(WindowSight::Of(command)) = &sight.window {
+        let command = command.clone();
+        return Some((GuardDecision::LeftToWindow { command }, WINDOW));
+    }
+    let hold = sight.hold.as_ref()?;
+    let until = hold.until.clone();
+    Some((GuardDecision::Held { until }, hold.left))
+}
+
 /// Decides.
 pub(crate) fn decide(record: &GuardRecord, sight: &Sight, choice: Choice) -> Decided {
     let mut next = remembered(record, sight);
-    if let Some(WindowSight::Of(command)) = &sight.window {
-        let command = command.clone();
-        let decision = GuardDecision::LeftToWindow { command };
-        return Decided::still(decision, next, sight.now + WINDOW);
-    }
-    if let Some(hold) = &sight.hold {
-        let until = hold.until.clone();
-        return Decided::still(GuardDecision::Held { until }, next, sight.now + hold.left);
+    if let Some((decision, left)) = kept_still(sight) {
+        return Decided::still(decision, next, sight.now + left);
     }
     let judge = Judge {
         links: &sight.links,

@@ -76,6 +76,7 @@ pub(crate) struct LinkSight {
 
 /// A running pod that has a record.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct PodSight {
     pub id: PodId,
     /// Its name, for people.

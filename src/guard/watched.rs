@@ -18,7 +18,7 @@ const BACK_AGAIN: Duration = Duration::from_secs(90);
 const RETRY: u64 = 5000;
 
 /// A watch that is over.
-pub(crate) struct Watched {
+pub(crate) struct WatchEnd {
     pub window: Window,
     pub problems: Vec<Problem>,
 }
@@ -28,7 +28,7 @@ pub(super) fn end_if_over(
     record: &mut GuardRecord,
     request: &UpgradeRequest<'_>,
     store: &Store,
-) -> Option<Watched> {
+) -> Option<WatchEnd> {
     let now = clock::boottime();
     record.watch.as_ref().filter(|watch| watch.until <= now)?;
     end(record, request, store)
@@ -40,7 +40,7 @@ pub(super) fn end(
     record: &mut GuardRecord,
     request: &UpgradeRequest<'_>,
     store: &Store,
-) -> Option<Watched> {
+) -> Option<WatchEnd> {
     let watch = record.watch.take()?;
     // An old record goes.
     let window = store.load_window(&watch.window).ok().flatten()?;
@@ -68,5 +68,5 @@ pub(super) fn end(
     {
         last.exit = window.exit.unwrap_or(last.exit);
     }
-    Some(Watched { window, problems })
+    Some(WatchEnd { window, problems })
 }

@@ -185,8 +185,8 @@ pub(crate) fn load_node(
         }
         Ok(stored) => return usable(stored),
         Err(error) => match of_generation(store, &node) {
-            Some((number, past)) => {
-                problems.push(error.problem_with(StoreEffect::HostOfGeneration(number)));
+            Some(past) => {
+                problems.push(error.problem_with(StoreEffect::HostOfGeneration));
                 return usable(Some(past));
             }
             None => error.problem_with(StoreEffect::HostUnknown),
@@ -197,11 +197,11 @@ pub(crate) fn load_node(
 }
 
 /// The host's state of the newest generation of this boot that has one.
-fn of_generation(store: &Store, node: &NodeIdentity) -> Option<(u64, NodeState)> {
+fn of_generation(store: &Store, node: &NodeIdentity) -> Option<NodeState> {
     let generations = store.generations().unwrap_or_default();
     generations.iter().rev().find_map(|one| {
         let past = store.generation(one.number).ok()?.load_node().ok()??;
-        past.node.is_same(node).then_some((one.number, past))
+        past.node.is_same(node).then_some(past)
     })
 }
 

@@ -13,7 +13,7 @@ use crate::model::{Nic, Problem};
 use crate::report::document::CheckView;
 use crate::report::window::hold::HoldView;
 use crate::report::window::view::ReportView;
-use crate::window::guard_now::GuardNow;
+use crate::situation::guard_now::GuardNow;
 
 /// What the metrics have besides the findings of the check.
 #[derive(Debug, Default)]

@@ -51,7 +51,7 @@ pub use window::page::page;
 pub use window::view::{ReportView, Standing, WindowView};
 
 pub use crate::model::LinkFault;
-pub use crate::window::guard_now::{GuardNow, GuardState, IncompleteNow};
+pub use crate::situation::guard_now::{GivenUpLink, GuardNow, GuardState, IncompleteNow};
 pub use crate::window::network::{FaultyLink, PodNetworks};
 pub use crate::window::status::StatusPart;
 

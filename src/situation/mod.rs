@@ -2,6 +2,7 @@
 
 mod compare;
 mod cut_off;
+pub(crate) mod guard_now;
 mod host;
 pub(crate) mod inspect;
 

@@ -17,14 +17,13 @@ impl Store {
         self.folder.join(HOLD)
     }
 
-    /// Until when a person keeps the guard still; `None` where nobody does.
+    /// Until when a person keeps the guard still, or kept it; `None` where nobody ever did.
     pub(crate) fn load_hold(&self) -> Result<Option<GuardHold>, StoreError> {
         let path = self.hold_path();
         let loaded = schema::load(&path, GUARD_SCHEMA)?;
-        let hold: Option<GuardHold> = loaded
+        loaded
             .map(|(_, text)| file::parse(&path, &text))
-            .transpose()?;
-        Ok(hold.filter(|hold| !hold.left().is_zero()))
+            .transpose()
     }
 
     /// What the guard knows; nothing where it never ran.

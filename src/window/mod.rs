@@ -6,7 +6,6 @@ pub(crate) mod bus;
 pub(crate) mod event;
 pub(crate) mod facts;
 pub(crate) mod fates;
-pub(crate) mod guard_now;
 pub(crate) mod history;
 pub(crate) mod kernel_log;
 pub(crate) mod log_file;

@@ -3,9 +3,9 @@
 use netfix::model::next::{KubeletNow, LostPods, NextStep, WindowNow};
 use netfix::model::{GatewayAnswer, Interface, LossCause, PodId, PodInfo, Problem, State, Window};
 use netfix::report::{
-    CheckStatus, CheckView, ConfigView, Document, Extra, FaultyLink, GuardNow, GuardState,
-    HoldView, IncompleteNow, KeptView, LinkFault, LostView, NodeView, PodNetworks, PodView,
-    ReportView, RuntimeView, SettingView, ShowView, Standing, StatusView, WindowView,
+    CheckStatus, CheckView, ConfigView, Document, Extra, FaultyLink, GivenUpLink, GuardNow,
+    GuardState, HoldView, IncompleteNow, KeptView, LinkFault, LostView, NodeView, PodNetworks,
+    PodView, ReportView, RuntimeView, SettingView, ShowView, Standing, StatusView, WindowView,
 };
 use serde_json::{from_value, json};
 
@@ -287,7 +287,10 @@ impl Scene {
             hold: None,
             given_up: self
                 .lost
-                .then(|| "eth0".parse().unwrap())
+                .then(|| GivenUpLink {
+                    name: "eth0".parse().unwrap(),
+                    attempts: 10,
+                })
                 .into_iter()
                 .collect(),
             incomplete: self.lost.then_some(incomplete).into_iter().collect(),

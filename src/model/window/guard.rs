@@ -1,9 +1,7 @@
 //! What `netfix guard` knows from one look to the next: `guard.json`.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::model::pod::identity::Holder;
@@ -15,6 +13,7 @@ pub const GUARD_SCHEMA: u32 = 1;
 /// What the guard knows, and what it tells monitoring.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct GuardRecord {
     /// Version of this format.
     pub schema: u32,
@@ -116,16 +115,6 @@ pub struct GuardHold {
     pub schema: u32,
     /// Until when (RFC 3339, UTC).
     pub until: String,
-}
-
-impl GuardHold {
-    /// How long it still holds.
-    #[must_use]
-    pub fn left(&self) -> Duration {
-        let until = self.until.parse::<Timestamp>().unwrap_or_default();
-        let left = until.duration_since(Timestamp::now());
-        left.try_into().unwrap_or_default()
-    }
 }
 
 /// How a restore of the guard ended.

@@ -14,8 +14,8 @@ use crate::model::{
 use crate::records::stored::shown;
 use crate::report::window::hold::HoldView;
 use crate::report::window::view::WindowView;
+use crate::situation::guard_now::GuardNow;
 use crate::upgrade::device_loss::DeviceLoss;
-use crate::window::guard_now::GuardNow;
 use crate::window::network::PodNetworks;
 use crate::window::status::{StatusPart, Unread};
 

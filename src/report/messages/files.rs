@@ -34,7 +34,7 @@ sentences! {
     StoreEffect {
         NothingReplaced => "no generation holds the old checkpoint, so it is not replaced",
         HostUnknown => "the host's own addresses and routes are unknown",
-        HostOfGeneration(number) => "the host is compared with generation {number}",
+        HostOfGeneration => "the host is compared with the newest generation",
         TimesUnknown => "when the checkpoints were last verified is unknown",
         WindowUnknown => "whether kubelet is paused is unknown. Run `netfix resume`: it starts kubelet and keeps the file under \
             another name",

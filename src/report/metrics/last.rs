@@ -3,7 +3,7 @@
 use super::{Text, in_seconds, labels, seconds};
 use crate::report::window::nics::changes;
 use crate::report::window::view::ReportView;
-use crate::window::guard_now::{GuardNow, GuardState};
+use crate::situation::guard_now::{GuardNow, GuardState};
 
 /// Those of the guard.
 pub(super) fn of_guard(guard: &GuardNow, text: &mut Text) {

@@ -10,7 +10,7 @@ use crate::report::text::{
 };
 use crate::report::window::hold::{self, HoldView};
 use crate::report::window::view::WindowView;
-use crate::window::guard_now::GuardState;
+use crate::situation::guard_now::GuardState;
 use crate::window::network::{FaultyLink, PodNetworks};
 use crate::window::status::StatusPart;
 
@@ -64,7 +64,7 @@ fn guard(status: &StatusView) -> Facts {
         ),
         GuardState::GivenUp => format!(
             "has given up on {}. Run `netfix restore`",
-            join(&guard.given_up, ", ")
+            join(guard.given_up.iter().map(|link| &link.name), ", ")
         ),
         GuardState::Watching => "watching the pods of the last restore".to_owned(),
         GuardState::Armed => "armed".to_owned(),

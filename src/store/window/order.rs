@@ -60,7 +60,7 @@ pub(super) fn sorted(mut all: Vec<(RecordPlace, String)>) -> Vec<String> {
 
 /// The head of a record. Its keys are sorted, so nothing of the pods is read.
 pub(super) fn head(path: &Path) -> RecordHead {
-    let mut found = Found::default();
+    let mut found = HeadParts::default();
     let read = match file::open(path, file::is_ours) {
         Ok(Some((file, _))) => {
             let mut reader = serde_json::Deserializer::from_reader(BufReader::new(file));
@@ -80,13 +80,13 @@ pub(super) fn head(path: &Path) -> RecordHead {
 
 /// What was read of a head.
 #[derive(Default)]
-struct Found {
+struct HeadParts {
     number: Option<u64>,
     has_kind: bool,
 }
 
 /// Reads up to the number; what follows it is an error for the reader.
-struct Head<'a>(&'a mut Found);
+struct Head<'a>(&'a mut HeadParts);
 
 impl<'de> Visitor<'de> for Head<'_> {
     type Value = ();

@@ -249,7 +249,7 @@ fn a_damaged_record_of_the_host_does_not_keep_the_pods_from_coming_back() {
     }
     node.netfix("check")
         .exits(2)
-        .names("checkpoint-corrupt", "", &["generation"]);
+        .names("checkpoint-corrupt", "", &["newest generation"]);
 }
 
 #[test]

@@ -27,8 +27,8 @@ pub enum StoreEffect {
     NothingReplaced,
     /// The host's own addresses and routes are unknown.
     HostUnknown,
-    /// The host's record is that of this generation.
-    HostOfGeneration(u64),
+    /// The host's record is that of a generation.
+    HostOfGeneration,
     /// When the checkpoints were last verified is unknown.
     TimesUnknown,
     /// Whether a window is open, and kubelet paused in it, is unknown.

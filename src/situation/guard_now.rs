@@ -1,9 +1,11 @@
 //! `netfix guard` at this moment, for `status`, `check` and the metrics.
 
 use std::path::Path;
+use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::clock;
 use crate::inventory::node::node_identity;
 use crate::inventory::procfs;
 use crate::model::IfName;
@@ -21,7 +23,7 @@ pub struct GuardNow {
     /// Until when a person keeps it still (RFC 3339, UTC); null where nobody does.
     pub hold: Option<String>,
     /// The links whose pods it restores no more.
-    pub given_up: Vec<IfName>,
+    pub given_up: Vec<GivenUpLink>,
     /// The pods that it could not complete, and tries again.
     pub incomplete: Vec<IncompleteNow>,
     /// The restores so far.
@@ -30,6 +32,15 @@ pub struct GuardNow {
     pub reported: u64,
     /// The last restore; null before the first.
     pub last: Option<UnplannedEnd>,
+}
+
+/// A link that was lost again and again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GivenUpLink {
+    /// Its name.
+    pub name: IfName,
+    /// The restores in a row.
+    pub attempts: u32,
 }
 
 /// A pod that the guard could not complete.
@@ -63,11 +74,20 @@ pub enum GuardState {
     Armed,
 }
 
+/// Until when a person keeps the guard still, and for how long.
+pub(crate) fn hold(store: &Store) -> Result<Option<(GuardHold, Duration)>, StoreError> {
+    let hold = store.load_hold()?.map(|hold| {
+        let left = clock::time_until(&hold.until);
+        (hold, left)
+    });
+    Ok(hold.filter(|(_, left)| !left.is_zero()))
+}
+
 impl GuardNow {
     /// Reads what is known of it.
     pub(crate) fn read(store: &Store) -> Result<Self, StoreError> {
         let record = store.load_guard()?;
-        let hold = store.load_hold()?;
+        let hold = hold(store)?.map(|(hold, _)| hold);
         let is_enabled = Path::new(WANTED).is_symlink();
         Ok(Self::of(record, hold, is_enabled))
     }
@@ -77,7 +97,11 @@ impl GuardNow {
         let is_of_boot = record.boot == node_identity().boot_id;
         let is_running = record.watcher.as_ref().is_some_and(procfs::is_running);
         let links = record.given_up().filter(|_| is_of_boot);
-        let given_up: Vec<IfName> = links.map(|(name, _)| name.clone()).collect();
+        let given_up = links.map(|(name, attempts)| GivenUpLink {
+            name: name.clone(),
+            attempts,
+        });
+        let given_up: Vec<GivenUpLink> = given_up.collect();
         let state = match (is_running, is_enabled) {
             (false, true) => GuardState::Stopped,
             (false, false) => GuardState::Off,
