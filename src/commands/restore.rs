@@ -43,7 +43,7 @@ pub(super) fn run(args: &RestoreArgs, context: &mut Context) -> Result<Document,
     let record = history::of_restore(&restored, began, &context.store);
     let document = report::restore(restored);
     if let Some(record) = record {
-        record.close(document.exit, None);
+        record.keep(document.exit);
     }
     Ok(document)
 }

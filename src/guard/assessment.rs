@@ -41,7 +41,7 @@ impl Assessment<'_> {
         } else if let Some((at, attempt)) = self.turns.later() {
             let after = at.saturating_sub(sight.now);
             GuardDecision::Later { at, after, attempt }
-        } else if self.has(PodFate::Waiting) {
+        } else if self.has(PodFate::Waiting) || self.judge.host_waits() {
             let missing = record.missing.clone();
             GuardDecision::WaitsFor { missing }
         } else if let Some((links, attempts)) = self.turns.given_up(record) {

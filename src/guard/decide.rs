@@ -170,6 +170,7 @@ pub(crate) fn decide(record: &GuardRecord, sight: &Sight, choice: Choice) -> Dec
         settled: next.settled.clone(),
         incomplete: next.incomplete.keys().cloned().collect(),
         also_deleted: choice.also_deleted,
+        host_is_lost: sight.host.is_some(),
     };
     let deleted = judge.deleted();
     let fates: Vec<(&PodSight, PodFate)> = sight
@@ -179,7 +180,10 @@ pub(crate) fn decide(record: &GuardRecord, sight: &Sight, choice: Choice) -> Dec
         .collect();
     let fresh = judge.not_told(&deleted, &mut next.told);
     let missing = judge.missing();
-    let waits = missing.iter().any(|name| !next.missing.contains(name));
+    // Pods wait for no device that only the host has something on.
+    let waits = missing
+        .iter()
+        .any(|name| !next.missing.contains(name) && !judge.is_host_only(name));
     next.missing.clone_from(&missing);
     next.incomplete.retain(|id, _| {
         let fate = fates.iter().find(|(pod, _)| pod.id == *id);

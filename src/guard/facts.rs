@@ -11,7 +11,7 @@ use crate::records::matched::Matched;
 use crate::records::survey::Surveyed;
 use crate::situation::{Comparison, host_loss};
 
-/// The host's links under pods, by their recorded names.
+/// The host's devices and its links under pods, by their recorded names.
 pub(super) fn links(
     surveyed: &Surveyed,
     graph: &LinkGraph<'_>,
@@ -21,11 +21,16 @@ pub(super) fn links(
     let matched = surveyed.matched.iter();
     let under = matched.flat_map(|one| graph.under(&one.claims().links));
     let under: BTreeSet<IfName> = under.map(|link| link.name).collect();
-    let sight = |name: IfName| {
-        let link = graph.link(&name)?;
-        Some((name, sight(link, graph, &compared.links, &present)))
+    // What the host has on a device is lost with it, also where no pod is on that.
+    let devices = surveyed.baseline.devices.iter().cloned();
+    let devices = devices.filter(|_| !surveyed.is_selection).collect();
+    let sight = |name: &IfName| {
+        let link = graph.link(name)?;
+        let mut sight = sight(link, graph, &compared.links, &present);
+        sight.is_host_only = !under.contains(name);
+        Some((name.clone(), sight))
     };
-    under.into_iter().filter_map(sight).collect()
+    (&under | &devices).iter().filter_map(sight).collect()
 }
 
 fn sight(link: &Link, graph: &LinkGraph<'_>, links: &HostLinks, host: &Indexed<'_>) -> LinkSight {
@@ -41,6 +46,7 @@ fn sight(link: &Link, graph: &LinkGraph<'_>, links: &HostLinks, host: &Indexed<'
         recorded: link.index,
         now: found.map(|found| found.index),
         is_device,
+        is_host_only: false,
         comes: links.functions.iter().any(is_own),
         below: below.map(|(_, lower)| (*lower).clone()).collect(),
         has_ports: link.parent.is_none() && !is_device,

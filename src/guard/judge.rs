@@ -35,6 +35,8 @@ pub(super) struct Judge<'a> {
     pub incomplete: BTreeSet<PodId>,
     /// Whether deleted links are restored too.
     pub also_deleted: bool,
+    /// Whether the host has lost something of its own.
+    pub host_is_lost: bool,
 }
 
 impl Judge<'_> {
@@ -133,18 +135,39 @@ impl Judge<'_> {
         fresh
     }
 
-    /// The devices that are missing.
+    /// The devices that are missing, with something on them.
     pub(super) fn missing(&self) -> Vec<IfName> {
-        let missing = self
-            .links
-            .iter()
-            .filter(|(_, link)| link.is_device && link.now.is_none() && !link.comes);
+        let missing = self.links.iter().filter(|(name, link)| {
+            link.is_device && link.now.is_none() && !link.comes && self.matters(name)
+        });
         missing.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// The devices that were made anew, where the host has lost something: that is back with a restore.
+    pub(super) fn losses_of_host(&self) -> BTreeSet<IfName> {
+        let links = self.links.iter().filter(|_| self.host_is_lost);
+        let devices = links.filter(|(_, link)| link.is_device);
+        let remade = devices.filter(|(name, _)| self.is_remade(name));
+        remade.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Whether the host has lost something with a device that is not back.
+    pub(super) fn host_waits(&self) -> bool {
+        self.host_is_lost && !self.missing().is_empty()
+    }
+
+    /// Whether a pod is on a link, or what the host had may be.
+    fn matters(&self, name: &IfName) -> bool {
+        self.host_is_lost || !self.is_host_only(name)
+    }
+
+    pub(super) fn is_host_only(&self, name: &IfName) -> bool {
+        self.links.get(name).is_some_and(|link| link.is_host_only)
     }
 
     /// The links that are gone or were made anew.
     pub(super) fn lost(&self) -> Vec<IfName> {
-        let names = self.links.keys();
+        let names = self.links.keys().filter(|name| self.matters(name));
         let lost = names.filter(|name| self.is_gone(name) || self.is_remade(name));
         lost.cloned().collect()
     }
@@ -218,6 +241,10 @@ impl Judge<'_> {
             PodFate::Ready
         } else if pod.has_no_uplink && ports().any(|port| self.is_gone(&port)) {
             PodFate::Waiting
+        } else if pod.is_cut_by_host() && !self.losses_of_host().is_empty() {
+            PodFate::Ready
+        } else if pod.is_cut_by_host() && self.host_waits() {
+            PodFate::Waiting
         } else if is_incomplete {
             PodFate::Incomplete
         } else {
@@ -233,6 +260,8 @@ impl Judge<'_> {
             .flat_map(|(pod, _)| pod.on.iter().flat_map(|name| all_below(self.links, name)))
             .collect();
         pending.extend(self.loose_ports());
+        pending.extend(self.losses_of_host());
+        pending.extend(self.missing().into_iter().filter(|_| self.host_is_lost));
         let settled = self
             .links
             .iter()

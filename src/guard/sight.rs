@@ -62,6 +62,8 @@ pub(crate) struct LinkSight {
     pub now: Option<u32>,
     /// Whether only its driver makes it.
     pub is_device: bool,
+    /// Whether no pod is on it.
+    pub is_host_only: bool,
     /// Whether a restore makes it although it is a device: a virtual function.
     pub comes: bool,
     /// The links below it: its parent, or its ports.
@@ -115,6 +117,14 @@ pub(crate) enum InsideSight {
     Absent,
     /// It has lost one, which its driver gave to the host.
     Returned,
+}
+
+impl PodSight {
+    /// Whether it has all of its own, and the host no longer carries its packets.
+    pub(crate) fn is_cut_by_host(&self) -> bool {
+        let loss = self.loss.as_ref();
+        loss.is_some_and(|loss| loss.what.may_be_of_host())
+    }
 }
 
 impl Sight {

@@ -26,14 +26,20 @@ impl Turns {
         pause: u64,
     ) -> Self {
         let mut turns = Self::default();
-        for name in judge.loose_ports() {
+        let of_host = judge.losses_of_host();
+        for name in judge.loose_ports().into_iter().chain(of_host.clone()) {
             turns.of_link(name, record, now, pause);
         }
         for (pod, fate) in fates {
             let turn = match (fate, record.incomplete.get(&pod.id)) {
                 (PodFate::Ready, _) => {
-                    let links = judge.losses_under(pod).into_iter();
-                    let each = links.map(|name| turns.of_link(name, record, now, pause));
+                    let mut links = judge.losses_under(pod);
+                    if links.is_empty() {
+                        links.clone_from(&of_host);
+                    }
+                    let each = links
+                        .into_iter()
+                        .map(|name| turns.of_link(name, record, now, pause));
                     // A device inside a pod is no link of the host.
                     each.min().unwrap_or(GuardTurn::Now(1))
                 }

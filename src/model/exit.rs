@@ -19,12 +19,6 @@ pub enum Exit {
     TimedOut = 124,
 }
 
-impl From<Exit> for u8 {
-    fn from(exit: Exit) -> Self {
-        exit as Self
-    }
-}
-
 impl Exit {
     /// `self`, if there is an error among the problems.
     pub(crate) fn if_errors(self, problems: &[Problem]) -> Self {

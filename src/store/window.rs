@@ -112,11 +112,12 @@ impl Store {
         Err(StoreError::corrupt(&path, reason))
     }
 
-    /// The record of the newest closed window; `None` when there is none.
+    /// The record of the newest closed window; `None` when there is none. A bare restore is none.
     pub(crate) fn last_window(&self) -> Result<Option<Window>, StoreError> {
         for id in self.windows()?.iter().rev() {
             // One that is gone was removed meanwhile.
-            if let Some(window) = self.load_window(id)? {
+            let window = self.load_window(id)?;
+            if let Some(window) = window.filter(|window| !window.is_bare_restore()) {
                 return Ok(Some(window));
             }
         }
@@ -253,11 +254,13 @@ impl Guard {
         Ok(self.tidy_windows().err().into_iter().collect())
     }
 
-    /// Replaces the record of a closed window.
+    /// Writes or replaces the record of a closed window.
     pub(crate) fn save_record(&self, window: &Window) -> Result<(), StoreError> {
         let path = self.store.record_path(&window.id);
         check_id(&path, window)?;
-        file::replace(&path, encode(&path, window)?.as_bytes(), 0o600)
+        lock::make_folder(&self.store.windows_folder())?;
+        file::replace(&path, encode(&path, window)?.as_bytes(), 0o600)?;
+        self.tidy_windows()
     }
 
     /// Removes the record of a window that changed nothing, and its log.

@@ -4,7 +4,7 @@ use crate::clock;
 use crate::model::window::{Phase, PhaseName, WindowKind, WindowPod};
 use crate::restore::{Restored, RestoredPod};
 use crate::store::Store;
-use crate::window::log_file::DEFAULT_LIMIT;
+use crate::window::facts;
 use crate::window::session::WindowSession;
 
 /// The record of what a `netfix restore` did since `began` (milliseconds since the machine's boot); `None` where it changed nothing, an
@@ -14,10 +14,10 @@ pub(crate) fn of_restore(restored: &Restored, began: u64, store: &Store) -> Opti
         return None;
     }
     let guard = store.lock("restore").ok()?;
-    let is_recorded = store.unclosed_window().is_ok_and(|open| open.is_none());
-    let session = is_recorded
-        .then(|| WindowSession::open(store, guard, "restore", false, DEFAULT_LIMIT).ok());
-    let mut session = session??;
+    store.unclosed_window().ok()?.is_none().then_some(())?;
+    let id = store.free_window_id(&clock::id()).ok()?;
+    let number = store.next_window_number().ok()?;
+    let mut session = WindowSession::visit(facts::opened(id, number, "restore"), guard);
     session.note_bare_restore(restored, began);
     session.note_problems(&restored.problems);
     Some(session)

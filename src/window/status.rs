@@ -160,7 +160,12 @@ impl Status {
         let empty =
             unmatched.filter(|one| one.finding == Finding::Nothing && !one.has_interfaces());
         self.covered += empty.count();
-        self.recorded = surveyed.node_state;
+        // What a generation has is older than the last complete snapshot.
+        let is_hidden = self
+            .unread
+            .iter()
+            .any(|one| one.part == StatusPart::Snapshot);
+        self.recorded = surveyed.node_state.filter(|_| !is_hidden);
     }
 
     /// The part that was read; one that could not be is noted.

@@ -230,7 +230,10 @@ impl Problem {
         match &*self.cause {
             Cause::Store(
                 StoreCause::Corrupt { effect, .. } | StoreCause::CannotRead { effect, .. },
-            ) => *effect == Some(StoreEffect::HostUnknown),
+            ) => matches!(
+                effect,
+                Some(StoreEffect::HostUnknown | StoreEffect::HostOfGeneration)
+            ),
             _ => false,
         }
     }

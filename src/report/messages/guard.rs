@@ -13,7 +13,7 @@ sentences! {
         NoSnapshot => "no snapshot of this boot to compare with. Run `netfix snapshot`",
         LeftToWindow { command } => "the window of `netfix {command}` is open: nothing to do until it is closed",
         Held { until } => "held until {until}: nothing is restored",
-        WaitsFor { missing } => "pods are lost: waiting for {missing}" (missing = or_devices(missing)),
+        WaitsFor { missing } => "the network is lost: waiting for {missing}" (missing = or_devices(missing)),
         Unsure => "could not observe everything: looking again",
         NoPod { selectors } => "no running network namespace matches {selectors}",
         LeftDeleted => "pods are lost on links that were deleted: left alone",

@@ -1,7 +1,7 @@
 //! The end of a window: its record is closed, at the latest by the next netfix that has the lock.
 
 use crate::model::problem::StoreEffect;
-use crate::model::{Problem, Window};
+use crate::model::{Exit, Problem, Window};
 use crate::store::{Guard, StoreError};
 use crate::systemd;
 use crate::window::log_file::DEFAULT_LIMIT;
@@ -20,6 +20,14 @@ impl WindowSession {
         self.window
     }
 
+    /// Writes the record of what never was an open window.
+    pub(crate) fn keep(mut self, end: u8) {
+        self.window.ended = Some(self.now());
+        self.window.exit = Some(end);
+        // The restore is what matters.
+        let _ = self.amend();
+    }
+
     /// Writes what was added to the record of a closed window; returns that.
     pub(crate) fn amend(mut self) -> Result<Window, StoreError> {
         sign(&mut self.window);
@@ -31,17 +39,13 @@ impl WindowSession {
 
     /// Closes the window and keeps its record; returns that, and what failed. A window that is over keeps the end that it had:
     /// its process died while it closed it, the disk refused its record, or a reboot has ended it.
-    pub(crate) fn close(
-        mut self,
-        end: impl Into<u8>,
-        closed_by: Option<&str>,
-    ) -> (Window, Vec<Problem>) {
+    pub(crate) fn close(mut self, end: Exit, closed_by: Option<&str>) -> (Window, Vec<Problem>) {
         self.end_kernel_watch();
         if self.window.ended.is_none() {
             sign(&mut self.window);
             self.window.ended = Some(self.now());
             self.window.closed_by = closed_by.map(str::to_owned);
-            self.window.exit = Some(end.into());
+            self.window.exit = Some(end as u8);
         }
         self.log_file.end_echo();
         let problems = match self.guard.take() {

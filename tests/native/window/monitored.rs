@@ -123,8 +123,13 @@ fn the_alerts_and_the_dashboard_find_the_metrics_of_a_window_in_a_real_prometheu
     let is_scraped = wait_until(|| !monitoring.samples("netfix_build_info").is_empty());
     assert!(is_scraped, "{}", monitoring.get("targets", None));
 
-    // A good node has no findings and no lost pod, and this one no device on a bus.
-    let lacks = ["netfix_findings", "_nic_", "netfix_pods_lost"];
+    // A good node has no findings and no lost pod, and this one no device on a bus, and no guard.
+    let lacks = [
+        "netfix_findings",
+        "_nic_",
+        "netfix_pods_lost",
+        "netfix_guard_",
+    ];
     let queries = queries_of_the_dashboard();
     for query in &queries {
         let answer = monitoring.get("query", Some(query));
@@ -205,6 +210,7 @@ fn each_alert_fires_when_it_should_and_not_before() {
         let is_recorded = [
             "NetfixWindowFailed",
             "NetfixGuardGivenUp",
+            "NetfixGuardPodLeft",
             "NetfixGuardRestored",
         ]
         .iter()

@@ -51,3 +51,10 @@ dead
 ! ip -br link show "$NIC" | grep -q '[<,]UP[,>]' || fail "the NIC is up"
 uplink_lost
 uplink_back
+
+step "and the guard, after a loss without a window"
+before_loss
+reload_driver
+dead
+expect_exit 0 nf guard --once --watch 0s --manager-wait 0s
+all_answer

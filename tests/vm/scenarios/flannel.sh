@@ -66,3 +66,20 @@ same_but '_timer = |vweb.link_index = ' "$WORK/before" "$WORK/after" host pod1
 all_answer
 expect_exit 0 nf diff
 expect_exit 0 nf check
+
+step "after a loss without a window the guard brings the same back, for all pods"
+SELECT=()
+expect_exit 0 nf snapshot
+reload_driver
+[ ! -e /sys/class/net/flannel.1 ] || fail "flannel.1 is still there"
+expect_exit 0 nf guard --once --watch 0s --manager-wait 0s
+wait_for 15 "the pod's way to the other node" reaches
+expect_exit 0 nf check
+
+step "and where no pod is on the NIC itself"
+ip netns del pod1
+expect_exit 0 nf snapshot
+reload_driver
+expect_exit 0 nf guard --once --watch 0s --manager-wait 0s
+wait_for 15 "the pod's way to the other node" reaches
+expect_exit 0 nf check
