@@ -20,7 +20,8 @@ pub(super) fn links(
     let present = Indexed::new(&surveyed.host.state);
     let matched = surveyed.matched.iter();
     let under = matched.flat_map(|one| graph.under(&one.claims().links));
-    let under: BTreeSet<IfName> = under.map(|link| link.name).collect();
+    let mut under: BTreeSet<IfName> = under.map(|link| link.name).collect();
+    under.extend(surveyed.matched.iter().flat_map(|one| stack(one, graph)));
     // What the host has on a device is lost with it, also where no pod is on that.
     let devices = surveyed.baseline.devices.iter().cloned();
     let devices = devices.filter(|_| !surveyed.is_selection).collect();
@@ -55,6 +56,16 @@ fn sight(link: &Link, graph: &LinkGraph<'_>, links: &HostLinks, host: &Indexed<'
     }
 }
 
+/// The recorded links of the host under a pod, also of one behind the port of a bridge.
+fn stack(pod: &Matched, graph: &LinkGraph<'_>) -> Vec<IfName> {
+    let own = pod.checkpoint.netfix.iter();
+    let names = own.flat_map(|own| own.stack.iter().map(|link| &link.name));
+    names
+        .filter(|name| graph.link(name).is_some())
+        .cloned()
+        .collect()
+}
+
 /// The pods that have a record.
 pub(super) fn pods(
     surveyed: &Surveyed,
@@ -66,14 +77,14 @@ pub(super) fn pods(
     let pod = |matched: &Matched, verdict: &PodVerdict| {
         let claims = matched.claims();
         let is_lost = matches!(verdict, PodVerdict::Lost(_));
+        let entries = claims.links.iter().filter_map(|link| graph.entry_of(link));
+        let mut on: Vec<IfName> = entries.cloned().collect();
+        if on.is_empty() {
+            on.extend(stack(matched, graph));
+        }
         PodSight {
             id: matched.info.id.clone(),
-            on: claims
-                .links
-                .iter()
-                .filter_map(|link| graph.entry_of(link))
-                .cloned()
-                .collect(),
+            on,
             title: matched.info.title(),
             is_lost,
             loss: match verdict {

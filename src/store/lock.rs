@@ -102,7 +102,7 @@ impl Guard {
             .and_then(|()| disk::write(&lock, text.as_bytes()));
         make_folder(&store.checkpoints())?;
         // Under the lock, no other process writes here.
-        for folder in [&store.folder, &store.checkpoints()] {
+        for folder in [&store.folder, &store.checkpoints(), &store.windows_folder()] {
             file::remove_unfinished(folder);
         }
         store.remove_unused_spare();

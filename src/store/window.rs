@@ -24,7 +24,7 @@ impl Store {
         self.folder.join("window.json")
     }
 
-    fn windows_folder(&self) -> PathBuf {
+    pub(super) fn windows_folder(&self) -> PathBuf {
         self.folder.join("windows")
     }
 
