@@ -170,7 +170,7 @@ pub(crate) fn decide(record: &GuardRecord, sight: &Sight, choice: Choice) -> Dec
         settled: next.settled.clone(),
         incomplete: next.incomplete.keys().cloned().collect(),
         also_deleted: choice.also_deleted,
-        host_is_lost: sight.host.is_some(),
+        host_on: &sight.host_on,
     };
     let deleted = judge.deleted();
     let fates: Vec<(&PodSight, PodFate)> = sight

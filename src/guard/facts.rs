@@ -9,7 +9,7 @@ use crate::model::{
 use crate::plan::{HostLinks, PodVerdict};
 use crate::records::matched::Matched;
 use crate::records::survey::Surveyed;
-use crate::situation::{Comparison, host_loss};
+use crate::situation::{Comparison, host_loss, host_losses};
 
 /// The host's devices and its links under pods, by their recorded names.
 pub(super) fn links(
@@ -114,6 +114,18 @@ pub(super) fn host(surveyed: &Surveyed) -> Option<Loss> {
     let (link, what) = host_loss(surveyed).filter(|_| !surveyed.is_selection)?;
     let link = link.to_string();
     Some(Loss { link, what })
+}
+
+/// The devices of the host under what it has lost.
+pub(super) fn host_on(surveyed: &Surveyed, graph: &LinkGraph<'_>) -> BTreeSet<IfName> {
+    if surveyed.is_selection {
+        return BTreeSet::new();
+    }
+    let lost = host_losses(surveyed).into_iter();
+    let lost: BTreeSet<IfName> = lost.map(|(name, _)| name).collect();
+    let devices = surveyed.baseline.devices.iter();
+    let under = devices.filter(|name| !graph.all_above([*name]).is_disjoint(&lost));
+    under.cloned().collect()
 }
 
 /// What became of the devices of the host inside a pod. One that somebody moved back has its former ifindex.

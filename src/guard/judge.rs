@@ -35,8 +35,8 @@ pub(super) struct Judge<'a> {
     pub incomplete: BTreeSet<PodId>,
     /// Whether deleted links are restored too.
     pub also_deleted: bool,
-    /// Whether the host has lost something of its own.
-    pub host_is_lost: bool,
+    /// The devices under what the host has lost of its own.
+    pub host_on: &'a BTreeSet<IfName>,
 }
 
 impl Judge<'_> {
@@ -143,22 +143,20 @@ impl Judge<'_> {
         missing.map(|(name, _)| name.clone()).collect()
     }
 
-    /// The devices that were made anew, where the host has lost something: that is back with a restore.
+    /// The devices that were made anew under what the host has lost: that is back with a restore.
     pub(super) fn losses_of_host(&self) -> BTreeSet<IfName> {
-        let links = self.links.iter().filter(|_| self.host_is_lost);
-        let devices = links.filter(|(_, link)| link.is_device);
-        let remade = devices.filter(|(name, _)| self.is_remade(name));
-        remade.map(|(name, _)| name.clone()).collect()
+        let remade = self.host_on.iter().filter(|name| self.is_remade(name));
+        remade.cloned().collect()
     }
 
     /// Whether the host has lost something with a device that is not back.
     pub(super) fn host_waits(&self) -> bool {
-        self.host_is_lost && !self.missing().is_empty()
+        self.host_on.iter().any(|name| self.is_gone(name))
     }
 
     /// Whether a pod is on a link, or what the host had may be.
     fn matters(&self, name: &IfName) -> bool {
-        self.host_is_lost || !self.is_host_only(name)
+        self.host_on.contains(name) || !self.is_host_only(name)
     }
 
     pub(super) fn is_host_only(&self, name: &IfName) -> bool {
@@ -261,7 +259,8 @@ impl Judge<'_> {
             .collect();
         pending.extend(self.loose_ports());
         pending.extend(self.losses_of_host());
-        pending.extend(self.missing().into_iter().filter(|_| self.host_is_lost));
+        let missing = self.host_on.iter().filter(|name| self.is_gone(name));
+        pending.extend(missing.cloned());
         let settled = self
             .links
             .iter()

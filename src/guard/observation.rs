@@ -66,6 +66,7 @@ pub(super) fn observe(request: &GuardRequest, store: &Store) -> Result<GuardObse
         pods: facts::pods(&surveyed, &graph, &compared),
         damaged: facts::damaged(&surveyed),
         host: facts::host(&surveyed),
+        host_on: facts::host_on(&surveyed, &graph),
         no_match: (!(selection.is_everything() || has_pods)).then(|| selection.to_string()),
         ..empty_sight()
     };

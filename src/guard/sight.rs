@@ -28,6 +28,8 @@ pub(crate) struct Sight {
     pub damaged: Vec<String>,
     /// What the host has lost, where it is about the whole node.
     pub host: Option<Loss>,
+    /// The devices under what the host has lost.
+    pub host_on: BTreeSet<IfName>,
     /// The selectors, where no running pod matches them.
     pub no_match: Option<String>,
 }

@@ -46,14 +46,21 @@ pub(crate) fn not_selected(host: &Host, baseline: &HostBaseline) -> Option<Probl
 
 /// What the host has lost since its state was recorded.
 pub(crate) fn host_loss(surveyed: &Surveyed) -> Option<(IfName, LossCause)> {
-    let recorded = surveyed.node_state.as_ref()?;
+    host_losses(surveyed).into_iter().next()
+}
+
+/// All that the host has lost of what it had for all pods.
+pub(crate) fn host_losses(surveyed: &Surveyed) -> Vec<(IfName, LossCause)> {
+    let Some(recorded) = surveyed.node_state.as_ref() else {
+        return Vec::new();
+    };
     let matched = surveyed.matched.iter();
     let under = matched
         .filter_map(|one| one.checkpoint.netfix.as_ref())
         .flat_map(|own| own.stack.iter().map(|link| &link.name));
     let answers = recorded.answers.of_host();
     let (then, now) = (&recorded.state, &surveyed.host.state);
-    snapshot_quality::host_loss(then, &answers, now, under.collect())
+    snapshot_quality::host_losses(then, &answers, now, under.collect())
 }
 
 #[cfg(test)]
