@@ -10,7 +10,7 @@ use crate::kernel::conf::sysfs;
 use crate::kernel::dump::{HostView, Names};
 use crate::kernel::netns::nsid;
 use crate::kernel::netns::nsid::HostId;
-use crate::kernel::route::lookup;
+use crate::kernel::route::ways;
 use crate::kernel::{Errno, Error, Netns, Socket, devices, state};
 use crate::matching::PodFacts;
 use crate::model::net::link::sysctl::Sysctls;
@@ -97,9 +97,7 @@ impl Host {
     }
 
     fn look_up_ways(&mut self) -> Result<(), Error> {
-        let packets = self.packets.clone();
-        self.state.ways = lookup::ways(&mut self.socket, &self.state.links, packets)?;
-        Ok(())
+        ways::look_up(&mut self.socket, &mut self.state, &self.packets)
     }
 
     /// Reads what is set on its NICs, now and each time that it is read again. A restore or check needs that only where it is recorded.

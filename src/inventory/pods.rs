@@ -11,7 +11,7 @@ use crate::inventory::visit::visit;
 use crate::kernel::address::neighbour_probe;
 use crate::kernel::conf::sysfs;
 use crate::kernel::netns::nsid::{self, HostId};
-use crate::kernel::route::lookup;
+use crate::kernel::route::ways;
 use crate::kernel::state::Reach;
 use crate::kernel::{Error, Netns, Socket, devices, ifreq, netns, state};
 use crate::model::net::reach;
@@ -31,8 +31,7 @@ pub(crate) fn ways(
     let mut packets = reach::packets(state);
     let others = known.iter().filter(|one| !packets.contains(one));
     packets.extend(others.cloned().collect::<Vec<_>>());
-    state.ways = lookup::ways(socket, &state.links, packets)?;
-    Ok(())
+    ways::look_up(socket, state, &packets)
 }
 
 /// The state of a pod, and the link that it lost while it was read.

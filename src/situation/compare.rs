@@ -4,7 +4,7 @@ use crate::inventory::observe::Host;
 use crate::inventory::sockets::Suspects;
 use crate::inventory::visit::visit;
 use crate::inventory::{cannot_observe, unread};
-use crate::kernel::route::lookup;
+use crate::kernel::route::ways;
 use crate::kernel::{Error, state};
 use crate::matching::at_risk::PodDrivers;
 use crate::model::net::reach;
@@ -182,9 +182,9 @@ impl Matched {
             let recorded = self.recorded_state();
             let answered = reach::answered(&self.answers, &recorded);
             let answered = answered.map(|way| way.packet);
-            let packets = recorded.known_packets().chain(answered).collect();
+            let packets: Vec<_> = recorded.known_packets().chain(answered).collect();
             drop(recorded);
-            state.ways = lookup::ways(self.pod.socket()?, &state.links, packets)?;
+            ways::look_up(self.pod.socket()?, &mut state, &packets)?;
         }
         Ok(state)
     }

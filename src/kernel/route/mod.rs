@@ -5,6 +5,7 @@ pub mod lookup;
 pub mod nexthop;
 mod read;
 pub mod rule;
+pub mod ways;
 mod write;
 
 use crate::kernel::Errno;
