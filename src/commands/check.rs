@@ -89,8 +89,6 @@ fn surroundings(open: PartRead<HoldView>, was_checked: bool, store: &Store) -> S
             ReportView::new(Window { started, ..window }, Standing::Closed)
         })
     });
-    let ever_ran = store.load_guard().map(|guard| guard.schema > 0);
-    let guard = ever_ran.and_then(|ran| ran.then(|| GuardNow::read(store)).transpose());
     Surroundings {
         open,
         last: last.into(),
@@ -99,7 +97,7 @@ fn surroundings(open: PartRead<HoldView>, was_checked: bool, store: &Store) -> S
         } else {
             PartRead::Unknown
         },
-        guard: guard.into(),
+        guard: GuardNow::read_if_ran(store).into(),
     }
 }
 

@@ -19,8 +19,8 @@ pub(crate) fn begins(record: &mut GuardRecord, wanted: &Wanted, now: u64) {
     }
 }
 
-/// A restore of what was lost `since` has ended: with that, the losses that it saw are settled. A pod that it could not complete has its own account from now on,
-/// with what was in the way.
+/// A restore of what was lost `since` has ended: with that, the losses that it saw are settled. A pod that it could not complete has its
+/// own account from now on, with what was in the way.
 pub(crate) fn ends(
     record: &mut GuardRecord,
     wanted: &Wanted,

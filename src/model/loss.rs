@@ -79,39 +79,6 @@ pub enum LossCause {
     HostSetting(SysctlKey),
 }
 
-impl LossCause {
-    /// Whether it may be the host that no longer carries the pod's packets.
-    #[must_use]
-    pub const fn may_be_of_host(self) -> bool {
-        match self {
-            Self::Uplink
-            | Self::Way(_)
-            | Self::NoCarrier
-            | Self::HostLinkDown
-            | Self::NoPort
-            | Self::NotInVlan
-            | Self::PortBlocked
-            | Self::Isolated
-            | Self::HostRoute(_)
-            | Self::HostWay(_)
-            | Self::HostForwarding { .. }
-            | Self::HostAddress(_)
-            | Self::HostSetting(_) => true,
-            Self::LinkGone
-            | Self::LinkDown
-            | Self::LinkReplaced
-            | Self::Addresses
-            | Self::FamilyAddresses(_)
-            | Self::DefaultRoute(_)
-            | Self::GatewayRoutes(_)
-            | Self::Route(_)
-            | Self::Rule(_)
-            | Self::Neighbour(_)
-            | Self::NeighbourMac { .. } => false,
-        }
-    }
-}
-
 /// A family of IP addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum IpFamily {
@@ -152,6 +119,13 @@ impl LossCause {
         "way-lost",
         "chain-broken",
     ];
+
+    /// Whether it may be the host that no longer carries the pod's packets.
+    #[must_use]
+    pub fn may_be_of_host(self) -> bool {
+        matches!(self.word(), "uplink-lost" | "chain-broken")
+            || matches!(self, Self::Way(_) | Self::NoCarrier)
+    }
 
     /// The stable word in JSON and metrics.
     #[must_use]

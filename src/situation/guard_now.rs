@@ -74,6 +74,11 @@ pub enum GuardState {
     Armed,
 }
 
+/// Whether systemd starts it at boot.
+pub(crate) fn is_enabled() -> bool {
+    Path::new(WANTED).is_symlink()
+}
+
 /// Until when a person keeps the guard still, and for how long.
 pub(crate) fn hold(store: &Store) -> Result<Option<(GuardHold, Duration)>, StoreError> {
     let hold = store.load_hold()?.map(|hold| {
@@ -86,10 +91,19 @@ pub(crate) fn hold(store: &Store) -> Result<Option<(GuardHold, Duration)>, Store
 impl GuardNow {
     /// Reads what is known of it.
     pub(crate) fn read(store: &Store) -> Result<Self, StoreError> {
+        Self::with(store.load_guard()?, store)
+    }
+
+    /// The same; `None` where it never ran.
+    pub(crate) fn read_if_ran(store: &Store) -> Result<Option<Self>, StoreError> {
         let record = store.load_guard()?;
+        let has_run = record.schema > 0;
+        has_run.then(|| Self::with(record, store)).transpose()
+    }
+
+    fn with(record: GuardRecord, store: &Store) -> Result<Self, StoreError> {
         let hold = hold(store)?.map(|(hold, _)| hold);
-        let is_enabled = Path::new(WANTED).is_symlink();
-        Ok(Self::of(record, hold, is_enabled))
+        Ok(Self::of(record, hold, is_enabled()))
     }
 
     /// By what the guard knows, and whether systemd is to run it.

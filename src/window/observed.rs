@@ -11,7 +11,7 @@ use crate::model::next::{
     CommandName, KubeletNow, LostPods, NextStep, RunningCommand, WindowNow, WindowStanding,
 };
 use crate::model::problem::WindowCause;
-use crate::model::window::{PhaseName, Run, Standing};
+use crate::model::window::{KubeletPause, PhaseName, Run, Standing};
 use crate::model::{Problem, Window};
 use crate::store::Store;
 use crate::systemd::Bus;
@@ -90,9 +90,9 @@ pub(crate) fn lost_in_time(store: &Store) -> Option<LostPods> {
 pub(crate) fn is_deserted(window: &Window) -> bool {
     let runs = || {
         let bus = bus::connect().ok().flatten();
-        let unit = window.pause.as_ref();
-        let unit = unit.and_then(|pause| bus?.unit(&pause.unit).ok());
-        unit.is_some_and(|unit| !unit.is_held() && !unit.is_stopped())
+        let pause = window.pause.as_ref();
+        let now = pause.and_then(|pause| by_systemd(pause, bus.as_ref()));
+        now == Some(KubeletNow::Running)
     };
     !is_owner_alive(window)
         && running(window).is_none()
@@ -131,12 +131,24 @@ fn kubelet(window: &Window, bus: Option<&Bus>) -> KubeletNow {
     let Some(pause) = &window.pause else {
         return KubeletNow::NotPaused;
     };
-    match bus.and_then(|bus| bus.unit(&pause.unit).ok()) {
-        Some(unit) if unit.is_held() => KubeletNow::Masked,
-        Some(unit) if unit.is_stopped() => KubeletNow::Stopped,
-        None if window.is_paused() => KubeletNow::Unknown,
-        Some(_) | None => KubeletNow::Running,
-    }
+    let by_record = if window.is_paused() {
+        KubeletNow::Unknown
+    } else {
+        KubeletNow::Running
+    };
+    by_systemd(pause, bus).unwrap_or(by_record)
+}
+
+/// The paused unit as systemd has it; `None` where that cannot be queried.
+fn by_systemd(pause: &KubeletPause, bus: Option<&Bus>) -> Option<KubeletNow> {
+    let unit = bus?.unit(&pause.unit).ok()?;
+    Some(if unit.is_held() {
+        KubeletNow::Masked
+    } else if unit.is_stopped() {
+        KubeletNow::Stopped
+    } else {
+        KubeletNow::Running
+    })
 }
 
 /// What stops a command that needs a new window.
