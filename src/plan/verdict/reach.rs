@@ -83,6 +83,7 @@ impl Since<'_> {
                         dev: other, via, ..
                     } => {
                         self.is_same_segment(&then.exit, exit)
+                            || via.is_none() && self.was_straight(packet.to, other)
                             || self.is_beside(&routes, other, *via)
                             || self.is_new(packet.to, &routes, other, *via)
                     }
@@ -187,6 +188,13 @@ impl Since<'_> {
         both.is_some_and(|((dev, via), (other, to))| {
             (via == to || via.is_none()) && segment(&self.good, dev) == segment(&self.now, other)
         })
+    }
+
+    /// Whether other packets to the same machine went out of this link without a gateway before.
+    fn was_straight(&self, to: IpAddr, dev: &IfName) -> bool {
+        let straight = Some((dev, None));
+        let mut ways = self.good.state.ways.iter();
+        ways.any(|way| way.packet.to == to && way.exit.hop() == straight)
     }
 
     /// Why packets do not get to the next hop any more: the kernel had its MAC, by ARP or in a permanent entry, and has no way to it now,

@@ -8,7 +8,7 @@ use crate::model::net::way::{Packet, PacketWay, WayExit};
 use crate::model::{Address, AnswerRecord, NetState, NodeState};
 
 /// The ways of packets to neighbours that have answered, of a namespace with this recorded state: straight out of a link. Packets of which
-/// another link or a gateway is the recorded way are left out: in a subnet whose route is in a table of its own, a rule sends some there.
+/// another link, a gateway or none is the recorded way are left out: in a subnet whose route is in a table of its own, a rule sends some there.
 pub(crate) fn answered<'a>(
     answers: &'a [AnswerRecord],
     recorded: &'a NetState,
@@ -45,8 +45,11 @@ fn others_on_link<'a>(
     recorded.ways.iter().filter(move |way| {
         let to = way.packet.to;
         let is_in = subnets.iter().any(|net| net.contains(&to));
-        let is_sent = way.packet == Packet::plain(to) && way.exit.hop().is_some();
-        is_in && is_sent && destinations::route_to(recorded, to).is_none()
+        let is_local = matches!(way.exit, WayExit::Local { .. });
+        is_in
+            && way.packet == Packet::plain(to)
+            && !is_local
+            && destinations::route_to(recorded, to).is_none()
     })
 }
 
