@@ -45,3 +45,23 @@ reload_driver
 dead
 uplink_lost
 uplink_back
+
+step "the uplink carries the pods' VLAN no more: only that VLAN's pods are lost, and it comes back"
+bridge vlan del dev $NIC vid 3
+dead
+for round in 1 2; do
+    expect_exit 2 nf check
+    for pod in "${PODS[@]}"; do printed "$pod.*VLAN"; done
+    [ "$round" = 2 ] || expect_exit '1|4|5' nf snapshot
+done
+expect_exit 0 nf restore
+same_tables
+all_answer
+expect_exit 0 nf check
+
+step "another VLAN of the uplink is no pod's way"
+bridge vlan del dev $NIC vid 105
+expect_exit '0|1' nf check
+all_answer
+bridge vlan add dev $NIC vid 105
+expect_exit 0 nf check
