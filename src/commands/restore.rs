@@ -7,7 +7,7 @@ use crate::cli::{NIC_WAIT, RestoreArgs};
 use crate::clock;
 use crate::context::Context;
 use crate::kernel::kmsg::KernelLogReader;
-use crate::model::window::KernelNames;
+use crate::model::window::{KernelLog, KernelNames};
 use crate::records::stored::load_node;
 use crate::refusal::Refusal;
 use crate::report;
@@ -35,12 +35,10 @@ pub(super) fn run(args: &RestoreArgs, context: &mut Context) -> Result<Document,
     };
     let log = KernelLogReader::at_end();
     let mut restored = session::run(&request, limits, &context.store, context.progress.as_mut())?;
-    if let Ok(log) = log {
-        explain_by_log(&mut restored, log, &context.store);
-    }
+    let log = log.map(|log| explain_by_log(&mut restored, log, began, &context.store));
     context.pending.add(mem::take(&mut restored.pending));
     abandoned::note_restore(&restored, began, context);
-    let record = history::of_restore(&restored, began, &context.store);
+    let record = history::of_restore(&restored, log.ok(), began, &context.store);
     let document = report::restore(restored);
     if let Some(record) = record {
         record.keep(document.exit);
@@ -48,14 +46,21 @@ pub(super) fn run(args: &RestoreArgs, context: &mut Context) -> Result<Document,
     Ok(document)
 }
 
-/// Adds the causes that the kernel has logged since this reader was opened.
-fn explain_by_log(restored: &mut Restored, mut log: KernelLogReader, store: &Store) {
+/// Adds the causes that the kernel has logged since this reader was opened; returns its lines, by the time since the restore `began`.
+fn explain_by_log(
+    restored: &mut Restored,
+    mut log: KernelLogReader,
+    began: u64,
+    store: &Store,
+) -> KernelLog {
     let names = || {
         let node = load_node(store, &mut Vec::new()).ok().flatten();
         let links = node.iter().flat_map(|node| &node.state.links);
         KernelNames::of(links, &restored.devices_lost.clone().unwrap_or_default())
     };
-    let log = kernel_log::read(&mut log, names);
+    let at = clock::boottime().saturating_sub(began);
+    let log = kernel_log::read(&mut log, at, names);
     let causes = explain(restored.problems.iter_mut(), log.causes(0), |_, _| false);
     restored.problems.extend(causes);
+    log
 }

@@ -1,15 +1,20 @@
 //! The record of a restore outside of a window: the history of a node has everything that changed it.
 
 use crate::clock;
-use crate::model::window::{Phase, PhaseName, WindowKind, WindowPod};
+use crate::model::window::{KernelLog, Phase, PhaseName, WindowKind, WindowPod};
 use crate::restore::{Restored, RestoredPod};
 use crate::store::Store;
 use crate::window::facts;
 use crate::window::session::WindowSession;
 
-/// The record of what a `netfix restore` did since `began` (milliseconds since the machine's boot); `None` where it changed nothing, an
+/// The record of what a `netfix restore` did since `began` (milliseconds since the machine's boot), with the kernel's log; `None` where it changed nothing, an
 /// open window has it, or it cannot be recorded, which is no failure of the restore.
-pub(crate) fn of_restore(restored: &Restored, began: u64, store: &Store) -> Option<WindowSession> {
+pub(crate) fn of_restore(
+    restored: &Restored,
+    log: Option<KernelLog>,
+    began: u64,
+    store: &Store,
+) -> Option<WindowSession> {
     if restored.is_unchanged() || !store.exists() {
         return None;
     }
@@ -20,6 +25,7 @@ pub(crate) fn of_restore(restored: &Restored, began: u64, store: &Store) -> Opti
     let mut session = WindowSession::visit(facts::opened(id, number, "restore"), guard);
     session.note_bare_restore(restored, began);
     session.note_problems(&restored.problems);
+    session.note_kernel_log(log);
     Some(session)
 }
 

@@ -110,7 +110,7 @@ fn every_log_tells_what_its_case_has() {
     for entry in fs::read_dir(root).unwrap() {
         let folder = entry.unwrap().path();
         let mut reader = KernelLogReader::of(File::open(folder.join("log.txt")).unwrap());
-        let found = told(&read(&mut reader, names));
+        let found = told(&read(&mut reader, 0, names));
         let path = folder.join("told.txt");
         if std::env::var_os("NETFIX_BLESS").is_some() {
             fs::write(&path, &found).unwrap();

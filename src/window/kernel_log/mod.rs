@@ -78,8 +78,12 @@ impl KernelWatch {
     }
 }
 
-/// All that the kernel has logged since a reader was opened. Most often that is nothing, and needs no `names`.
-pub(crate) fn read(reader: &mut KernelLogReader, names: impl FnOnce() -> KernelNames) -> KernelLog {
+/// All that the kernel has logged since a reader was opened, as read at this time. Most often that is nothing, and needs no `names`.
+pub(crate) fn read(
+    reader: &mut KernelLogReader,
+    at: u64,
+    names: impl FnOnce() -> KernelNames,
+) -> KernelLog {
     let (mut log, mut texts) = (KernelLog::default(), Vec::new());
     reader.read(|text| texts.push(text.to_owned()));
     if texts.is_empty() {
@@ -87,7 +91,7 @@ pub(crate) fn read(reader: &mut KernelLogReader, names: impl FnOnce() -> KernelN
     }
     let names = names();
     for text in texts {
-        log.take(0, &text, &names);
+        log.take(at, &text, &names);
     }
     log
 }

@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::kernel::kmsg::KernelLogReader;
-use crate::model::window::KernelNames;
+use crate::model::window::{KernelLog, KernelNames};
 use crate::window::kernel_log::KernelWatch;
 use crate::window::session::WindowSession;
 
@@ -20,6 +20,11 @@ impl WindowSession {
             let watch = KernelWatch::start(reader(), names, known, began, log);
             self.kernel = Some(watch);
         }
+    }
+
+    /// Records what was read without a watch.
+    pub(crate) fn note_kernel_log(&mut self, log: Option<KernelLog>) {
+        self.window.kernel = log.filter(|log| !log.is_empty());
     }
 
     /// Records what the kernel has logged until now.

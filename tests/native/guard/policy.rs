@@ -271,3 +271,36 @@ fn a_restore_by_hand_is_in_the_history_of_the_node_and_pushes_no_window_out() {
     run.stdout_has(&["2 of 2 pods restored; no gateway was asked: `netfix verify` does"]);
     node.netfix("check").exits(0);
 }
+
+#[test]
+fn the_record_of_a_restore_by_hand_has_what_the_kernel_logged_meanwhile() {
+    let node = Node::new();
+    let pods = node.simple_pods(1);
+    node.snapshot();
+    let path = node.temp().join("kernel-log");
+    let mut text = "3,5,1,-;ice 0000:3b:00.0 eth0: before the restore\n".to_owned();
+    fs::write(&path, &text).expect("a log");
+    node.lose();
+    let mut command = node.netfix_command(&[], "restore -v --nic-wait 60s");
+    command.env("NETFIX_KMSG", &path);
+    let restore = Background::start(&mut command, node.temp().join("restore"));
+    // It reads on from what is there when it begins.
+    let has_open = |entry: fs::DirEntry| {
+        let files = fs::read_dir(entry.path().join("fd"));
+        let mut files = files.into_iter().flatten().flatten();
+        files.any(|file| fs::read_link(file.path()).is_ok_and(|to| to == path))
+    };
+    let is_read = || {
+        let mut processes = fs::read_dir("/proc").expect("processes").flatten();
+        processes.any(has_open)
+    };
+    assert!(wait_until(is_read), "{}", restore.text());
+    text += "3,6,2,-;ice 0000:3b:00.0 eth0: Reached MAC filter limit, forcing promisc mode\n";
+    fs::write(&path, &text).expect("a log");
+    node.reload();
+    let said = restore.finish();
+    assert!(pods[0].has_eth0(), "{said}");
+    let run = beside(&node, "report").exits(0);
+    let run = run.stdout_has(&["Reached MAC filter limit"]);
+    assert!(!run.out.contains("before the restore"), "{}", run.out);
+}
