@@ -46,7 +46,7 @@ const LOSSES: [(usize, &str, &str); 8] = [
     (1, "pod link set eth0 down", ""),
     (1, "pod route del default", ""),
     (1, "host link set web1 nomaster", ""),
-    (1, "host link set br1 down", "link set br1 up"),
+    (1, "host link set br1 down", ""),
 ];
 
 struct Day<'n> {
