@@ -165,15 +165,12 @@ fn complete(pod: &mut PodJob, state: NetState, links: &HostLinks) -> Result<(), 
     Ok(())
 }
 
-/// Plans what is missing in this state. A pod is done where nothing is missing, or the steps are those of the round before; but
-/// not while duplicate address detection may change that.
+/// Plans what is missing in this state.
 fn note(pod: &mut PodJob, state: NetState, links: &HostLinks) {
     withhold_duplicates(pod, &state);
     let plan = pod.matched.plan(&state, None, links, &pod.created);
-    let is_stuck = pod.view().is_some_and(|last| last.plan.steps == plan.steps);
-    let is_waiting = state.addresses.iter().any(Address::is_in_detection);
     let mut view = View::new(state, plan);
-    if !view.plan.steps.is_empty() && (!is_stuck || is_waiting) {
+    if !is_over(pod.view(), &view) {
         pod.state = PodState::Working(view);
         return;
     }
@@ -185,6 +182,14 @@ fn note(pod: &mut PodJob, state: NetState, links: &HostLinks) {
         }
     }
     pod.state = PodState::Done(view);
+}
+
+/// Whether nothing is missing, or what is missing stays so: the steps are those of the round before, and duplicate address detection was
+/// over before that. It refuses a route from an address until its end, which may be between a round's steps and its observation.
+fn is_over(last: Option<&View>, now: &View) -> bool {
+    let is_settled = |view: &View| !view.state.addresses.iter().any(Address::is_in_detection);
+    let is_stuck = |last: &View| last.plan.steps == now.plan.steps && is_settled(last);
+    now.plan.steps.is_empty() || is_settled(now) && last.is_some_and(is_stuck)
 }
 
 /// Leaves out the addresses that another machine has, although this run has added them: they are not added again.
@@ -251,5 +256,39 @@ pub(in crate::restore) fn apply_plan(pod: &mut PodJob, permit: Permit<'_>) -> Re
 fn forget_settings(state: &mut NetState) {
     for link in &mut state.links {
         link.sysctls = Sysctls::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::NetState;
+    use crate::model::net::address::{PERMANENT, TENTATIVE};
+    use crate::plan::{NetlinkStep, Plan};
+
+    /// A pod that misses an address, which is the same step each time, and has one with these flags.
+    fn view(flags: u32) -> View {
+        let address = |text: &str, flags| Address {
+            flags,
+            ..Address::plain("eth0".parse().unwrap(), text.parse().unwrap(), 64)
+        };
+        let state = NetState {
+            addresses: vec![address("fd00::1", PERMANENT | flags)],
+            ..NetState::default()
+        };
+        let plan = Plan {
+            steps: vec![NetlinkStep::AddAddress(address("fd00::2", 0)).into()],
+            ..Plan::default()
+        };
+        View::new(state, plan)
+    }
+
+    #[test]
+    fn what_failed_while_an_address_was_probed_is_tried_once_more_after_the_probe() {
+        let (probed, usable) = (view(TENTATIVE), view(0));
+        assert!(!is_over(None, &usable));
+        assert!(!is_over(Some(&probed), &probed));
+        assert!(!is_over(Some(&probed), &usable));
+        assert!(is_over(Some(&usable), &usable));
     }
 }
