@@ -147,7 +147,7 @@ impl Matched {
         if depth == Depth::Complete {
             self.pod.read_all(true);
         }
-        let state = match self.observe_until(depth.until(), depth, host) {
+        let state = match self.observe_in_time(depth, host) {
             Err(error @ Error::TooMany(_)) => return self.compare_claims((host, side), &error),
             state => state.map_err(|error| unread("netns", &error))?,
         };
@@ -182,13 +182,9 @@ impl Matched {
         })
     }
 
-    /// Observes for a limited time.
-    fn observe_until(
-        &mut self,
-        until: Option<Instant>,
-        depth: Depth,
-        host: &Host,
-    ) -> Result<NetState, Error> {
+    /// Observes for as long as the depth allows. A pod whose state is kept has no socket, and is never looked at for a limited time.
+    fn observe_in_time(&mut self, depth: Depth, host: &Host) -> Result<NetState, Error> {
+        let until = depth.until();
         if until.is_none() {
             return self.observe_at(depth, host);
         }

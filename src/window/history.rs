@@ -7,8 +7,8 @@ use crate::store::Store;
 use crate::window::facts;
 use crate::window::session::WindowSession;
 
-/// The record of what a `netfix restore` did since `began` (milliseconds since the machine's boot), with the kernel's log; `None` where it changed nothing, an
-/// open window has it, or it cannot be recorded, which is no failure of the restore.
+/// The record of what a `netfix restore` did since `began` (milliseconds since the machine's boot), with the kernel's log; `None` where
+/// it changed nothing, an open window has it, or it cannot be recorded, which is no failure of the restore.
 pub(crate) fn of_restore(
     restored: &Restored,
     log: Option<KernelLog>,
