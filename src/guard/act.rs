@@ -1,6 +1,5 @@
 //! A restore that was decided: a window of `upgrade`, then another look and the watch.
 
-use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
@@ -10,7 +9,7 @@ use crate::clock;
 use crate::context::Context;
 use crate::guard::accounts;
 use crate::guard::decide::{self, Decided, GuardDecision, Wanted};
-use crate::guard::observation::{FOREVER, GuardObservation, observe, observe_and_decide};
+use crate::guard::observation::{FOREVER, GuardObservation, observe};
 use crate::guard::request::{GuardRequest, LookResult, keep};
 use crate::guard::sight::PodSight;
 use crate::guard::watched::{self, WatchEnd};
@@ -24,7 +23,6 @@ use crate::records::survey::Surveyed;
 use crate::refusal::Refusal;
 use crate::restore::course::torn_down;
 use crate::runtime::RuntimeConfig;
-use crate::situation::Depth;
 use crate::store::{Store, StoreError};
 use crate::upgrade::driver::unplanned::{UnplannedLoss, drive_unplanned};
 use crate::upgrade::ledger::Upgraded;
@@ -45,12 +43,9 @@ pub(super) fn restore(
 ) -> Result<LookResult, Refusal> {
     let store = context.store.clone();
     let guard = store.clone().patient(FOREVER, |_| {}).lock("guard")?;
-    let torn = LazyCell::new(|| {
-        let torn = torn.and_then(|torn| torn.recv_timeout(ANSWER).ok());
-        torn.unwrap_or_default()
-    });
-    let mark = |seen: &mut GuardObservation| seen.leave(&torn);
-    let (seen, mut decided) = observe_and_decide(&request, known, &store, mark)?;
+    let mut seen = observe(&request, &store)?;
+    seen.leave(torn);
+    let mut decided = decide::decide(known, &seen.sight, request.choice);
     tell(&mut decided);
     let GuardDecision::Restore(wanted) = &decided.decision else {
         drop(guard);
@@ -72,7 +67,7 @@ pub(super) fn restore(
     let mut upgraded = drive_unplanned(loss, &request.upgrade, guard, context)?;
     request.upgrade.selection = selection;
     let vain = noted(&mut record, wanted, &mut upgraded);
-    let left = match observe(&request, &store, Depth::Loss) {
+    let left = match observe(&request, &store) {
         Ok(mut after) => {
             let why = |id: &PodId| what_failed(&upgraded.problems, id);
             let sights = (since, [&seen.sight, &after.sight]);
@@ -153,7 +148,9 @@ fn what_failed(problems: &[Problem], pod: &PodId) -> String {
 
 impl GuardObservation {
     /// Takes down which pods their runtime is tearing down: what it does not say in time is not so.
-    fn leave(&mut self, torn: &BTreeSet<PodId>) {
+    fn leave(&mut self, torn: Option<Receiver<BTreeSet<PodId>>>) {
+        let torn = torn.and_then(|torn| torn.recv_timeout(ANSWER).ok());
+        let torn = torn.unwrap_or_default();
         for pod in &mut self.sight.pods {
             pod.is_torn = torn.contains(&pod.id);
         }

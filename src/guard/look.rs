@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::guard::act;
 use crate::guard::decide::{self, Decided, GuardDecision};
-use crate::guard::observation::{close_deserted, empty_sight, observe_and_decide};
+use crate::guard::observation::{close_deserted, empty_sight, observe};
 use crate::guard::request::{GuardRequest, LookResult, keep};
 use crate::guard::watched;
 use crate::model::Problem;
@@ -35,7 +35,8 @@ pub(crate) fn look(
     if !request.choice.reports_only {
         problems.extend(close_deserted(&store)?);
     }
-    let (mut first, mut decided) = observe_and_decide(&request, &known, &store, |_| {})?;
+    let mut first = observe(&request, &store)?;
+    let mut decided = decide::decide(&known, &first.sight, request.choice);
     if !matches!(decided.decision, GuardDecision::Restore(_)) {
         tell(&mut decided);
         let is_reported = matches!(decided.decision, GuardDecision::WouldRestore(_));

@@ -3,14 +3,12 @@
 use std::time::Duration;
 
 use crate::clock;
-use crate::guard::decide::{self, Decided, GuardDecision};
 use crate::guard::facts;
 use crate::guard::request::GuardRequest;
 use crate::guard::sight::{HoldSight, Sight, WindowSight};
 use crate::inventory::node;
 use crate::kubelet::resume::finish_abandoned;
 use crate::model::problem::{Cause, InventoryCause, StoreCause};
-use crate::model::window::GuardRecord;
 use crate::model::{LinkGraph, Problem, Window};
 use crate::plan::PodVerdict;
 use crate::records::prepare::SurveyRequest;
@@ -46,40 +44,14 @@ pub(super) fn empty_sight() -> Sight {
     }
 }
 
-/// Looks, and decides. A pod that takes long to read delays the restore of no other: it counts only where nothing is decided without it.
-/// What only others know of the pods is added with `mark`.
-pub(super) fn observe_and_decide(
-    request: &GuardRequest,
-    known: &GuardRecord,
-    store: &Store,
-    mut mark: impl FnMut(&mut GuardObservation),
-) -> Result<(GuardObservation, Decided), Refusal> {
-    let mut at = |depth| {
-        let mut seen = observe(request, store, depth)?;
-        mark(&mut seen);
-        let decided = decide::decide(known, &seen.sight, request.choice);
-        Ok::<_, Refusal>((seen, decided))
-    };
-    let (seen, decided) = at(Depth::Glance)?;
-    let restores = matches!(decided.decision, GuardDecision::Restore(_));
-    if restores || !seen.sight.pods.iter().any(|pod| pod.is_unknown) {
-        return Ok((seen, decided));
-    }
-    at(Depth::Loss)
-}
-
-pub(super) fn observe(
-    request: &GuardRequest,
-    store: &Store,
-    depth: Depth,
-) -> Result<GuardObservation, Refusal> {
+pub(super) fn observe(request: &GuardRequest, store: &Store) -> Result<GuardObservation, Refusal> {
     let (selection, runtimes) = (&request.upgrade.selection, &request.upgrade.runtimes);
     let wanted = SurveyRequest {
         nic: request.upgrade.nic,
         index: request.upgrade.index,
         ..SurveyRequest::new(selection.clone(), runtimes.clone())
     };
-    let Situation { surveyed, compared } = Situation::look(&wanted, store, depth)?;
+    let Situation { surveyed, compared } = Situation::look(&wanted, store, Depth::Loss)?;
     let unread = surveyed.problems.iter().filter(|one| is_unread(one));
     let mut unknown: Vec<Problem> = unread.cloned().collect();
     let recorded = surveyed.node_state.as_ref();

@@ -1,7 +1,5 @@
 //! The host and each pod compared with their records: what is missing, and the steps that restore it.
 
-use std::time::{Duration, Instant};
-
 use crate::inventory::observe::Host;
 use crate::inventory::sockets::Suspects;
 use crate::inventory::visit::visit;
@@ -80,21 +78,6 @@ pub(crate) enum Depth {
     Creation,
     /// Nothing is planned in pods: a verdict says whether one is lost, and that it is in sync where it is not.
     Loss,
-    /// Like that, and a pod that takes longer to read than hundreds of others is unknown.
-    Glance,
-}
-
-impl Depth {
-    /// How long a pod may take to read.
-    const GLANCE: Duration = Duration::from_millis(250);
-
-    fn has_plans(self) -> bool {
-        matches!(self, Self::Complete | Self::Creation)
-    }
-
-    fn until(self) -> Option<Instant> {
-        (self == Self::Glance).then(|| Instant::now() + Self::GLANCE)
-    }
 }
 
 /// Compares the host and all matched pods with their records.
@@ -105,9 +88,7 @@ pub(crate) fn compare(surveyed: &mut Surveyed, depth: Depth) -> Result<Compariso
         matched,
         ..
     } = surveyed;
-    let new_link = depth
-        .has_plans()
-        .then(|| state::new_link_settings(&mut host.socket));
+    let new_link = (depth != Depth::Loss).then(|| state::new_link_settings(&mut host.socket));
     let new_link = new_link.transpose();
     let new_link = new_link.map_err(|error| cannot_observe("host", &error))?;
     let observed = baseline.observed(&host.state, new_link.as_ref());
@@ -147,14 +128,14 @@ impl Matched {
         if depth == Depth::Complete {
             self.pod.read_all(true);
         }
-        let state = match self.observe_in_time(depth, host) {
+        let state = match self.observe_at(depth, host) {
             Err(error @ Error::TooMany(_)) => return self.compare_claims((host, side), &error),
             state => state.map_err(|error| unread("netns", &error))?,
         };
         let state = self.with_ways(state);
         let state = state.map_err(|error| unread("netns", &error))?;
         let mut plan = match depth {
-            Depth::Loss | Depth::Glance => Plan::default(),
+            Depth::Loss => Plan::default(),
             Depth::Creation | Depth::Complete => self.plan(&state, None, links, &[]),
         };
         if depth == Depth::Complete && plan.steps.iter().any(ipv6::begins_anew) {
@@ -168,7 +149,7 @@ impl Matched {
         let (wanted, _) = self.wanted(&state, links, &[]);
         let verdict = PodVerdict::new(self.loss(&wanted, &state, side), &plan);
         let verdict = verdict.or_cut_off(self.cut_off(&state, side));
-        if !depth.has_plans() {
+        if depth == Depth::Loss {
             return Ok(Compared::bare(verdict));
         }
         let (at_risk, gone) = (state.sockets_at_risk(), wanted.sockets_lost(&state));
@@ -182,21 +163,9 @@ impl Matched {
         })
     }
 
-    /// Observes for as long as the depth allows. A pod whose state is kept has no socket, and is never looked at for a limited time.
-    fn observe_in_time(&mut self, depth: Depth, host: &Host) -> Result<NetState, Error> {
-        let until = depth.until();
-        if until.is_none() {
-            return self.observe_at(depth, host);
-        }
-        self.pod.socket()?.limit(until);
-        let state = self.observe_at(depth, host);
-        self.pod.socket()?.limit(None);
-        state
-    }
-
     fn observe_at(&mut self, depth: Depth, host: &Host) -> Result<NetState, Error> {
         let mut own = self.checkpoint.netfix.iter();
-        if depth.has_plans() || own.any(|own| own.cut_off) {
+        if depth != Depth::Loss || own.any(|own| own.cut_off) {
             return self.observe_inside(host);
         }
         let links = self.pod.observe_links_inside(host)?;
