@@ -9,12 +9,14 @@ mod ten;
 mod unprivileged;
 
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use crate::common::background::HANG;
 use crate::common::background::{Background, wait_until};
 use crate::common::capture::Capture;
 use crate::common::{GATEWAY4, GATEWAY6, Node, Pod, Run};
+
+/// A restore of these few pods takes a fraction of a second on an idle machine.
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// When the tenant attacks.
 #[derive(Clone, Copy, PartialEq)]
@@ -103,7 +105,7 @@ impl<'n> Scene<'n> {
             pod.assert_same_as(before);
         }
         self.assert_host(&host);
-        assert!(took < HANG, "{took:?}\n{}", run.transcript());
+        assert!(took < LIMIT, "{took:?}\n{}", run.transcript());
         self.judge(run, codes);
     }
 
