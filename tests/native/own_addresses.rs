@@ -3,7 +3,7 @@
 use crate::common::background::tcpdump;
 use crate::common::capture::Capture;
 use crate::common::namespace::Namespace;
-use crate::common::{GATEWAY4, Node, Pod, Run};
+use crate::common::{GATEWAY4, Node, Pod, Run, tool};
 
 const CONFLICT: &str = "address-conflict";
 /// The MAC of the gateway's end of the wire.
@@ -81,6 +81,24 @@ fn a_virtual_address_comes_back_when_no_other_machine_has_it() {
     node.gateway.ip(&format!("addr del {VIRTUAL}/32 dev up0"));
     node.restore();
     node.assert_same_as(&before);
+}
+
+/// As systemd-networkd does with a lease.
+#[test]
+fn an_address_that_its_manager_gives_the_host_meanwhile_is_no_conflict() {
+    let node = Node::new();
+    let (_pod, before) = after_a_loss(&node, "10.88.0.9/16");
+    let script = "until ip -o link show up dev eth0 | grep -q .; do sleep 0.01; done
+        sleep \"$0\"; ip addr add 10.88.0.2/16 dev eth0 2>/dev/null; true";
+    for delay in ["0", "0.1", "0.2", "0.3", "0.4"] {
+        let mut manager = tool::command("sh", ["-c", script, delay]);
+        let mut manager = node.ns.enter(|| manager.spawn()).expect("a manager");
+        let run = node.netfix_json("restore").exits(0);
+        assert!(run.coded(CONFLICT).is_empty(), "{}", run.transcript());
+        manager.wait().expect("its end");
+        node.assert_same_as(&before);
+        node.lose_and_reload();
+    }
 }
 
 #[test]

@@ -118,15 +118,18 @@ impl OwnAddresses {
         self.withheld.is_empty() && self.targets.is_empty() && self.probing.is_empty()
     }
 
-    /// Ends the probe that is under way, with the addresses that others have.
+    /// Ends the probe that is under way, with the addresses that others have. One that a link of the host has by now is its manager's
+    /// doing.
     pub(super) fn end_probes(
         &mut self,
         conflicts: Vec<(ProbeTarget, ConflictCause)>,
         recorded: &NetState,
         links: &HostLinks,
     ) {
-        let mut causes: BTreeMap<_, _> = conflicts
+        let conflicts = conflicts
             .into_iter()
+            .filter(|(_, cause)| !is_of_host(cause));
+        let mut causes: BTreeMap<_, _> = conflicts
             .map(|(target, cause)| (target.claim, cause))
             .collect();
         for (place, target) in self.probing.drain(..) {
@@ -149,6 +152,10 @@ impl OwnAddresses {
     pub(super) fn conflicts(self) -> Vec<Problem> {
         self.conflicts
     }
+}
+
+fn is_of_host(cause: &ConflictCause) -> bool {
+    matches!(cause, ConflictCause::AddressInUse { owner, .. } if owner.pod.is_none())
 }
 
 /// Whether other machines answer probes on a link, by its record.
@@ -236,7 +243,8 @@ fn conflict(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Mac;
+    use crate::model::problem::ClaimHolder;
+    use crate::model::{Mac, PodId};
 
     const EIGHTEEN: Option<u8> = Some(18);
 
@@ -277,5 +285,32 @@ mod tests {
         assert!(is_first("fd00::2", ipv6()) && !is_first("fd00::5", ipv6()));
         // In some clouds a host has nothing else.
         assert!(is_first("10.0.0.5", vec![address("10.0.0.5", 32, None)]));
+    }
+
+    #[test]
+    fn what_a_link_of_the_host_has_meanwhile_is_no_conflict() {
+        let place: HostPlace = ("eth0".parse().unwrap(), "10.0.0.2".parse().unwrap());
+        let target = ProbeTarget {
+            claim: Claim::Address(place.0.clone(), place.1),
+            parent: place.0.clone(),
+            mac: Mac([2, 0, 0, 0, 0, 1]),
+            address: place.1,
+        };
+        for (pod, is_conflict) in [(None, false), (Some(PodId::from_text("web")), true)] {
+            let mut own = OwnAddresses::new(ConflictProbe::Fast);
+            own.probing.push((place.clone(), target.clone()));
+            let owner = ClaimHolder {
+                pod,
+                netns: String::new(),
+                link: Some(place.0.clone()),
+            };
+            let conflicts = vec![(
+                target.clone(),
+                ConflictCause::AddressInUse { owner, mac: None },
+            )];
+            own.end_probes(conflicts, &NetState::default(), &HostLinks::default());
+            assert_eq!(own.is_left_out(&place.0, place.1), is_conflict);
+            assert_eq!(own.conflicts().len(), usize::from(is_conflict));
+        }
     }
 }
