@@ -6,7 +6,8 @@
 tidy() {
     systemctl stop 'ifup@*' networking.service ifupdown-pre.service
     udev_stop
-    rm -rf /run/network
+    # Without it the hook of udev brings up the NIC of the next scenario too.
+    rm -rf /run/network /etc/network/interfaces
     systemctl reset-failed
 }
 
