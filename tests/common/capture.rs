@@ -206,18 +206,8 @@ fn query_all(ns: &Namespace, family: &str, questions: &[(&str, &str)]) -> Map<St
         .map(|(_, question)| format!("{question}\n{MARK}\n"))
         .collect();
     let script = format!("{MARK}\n{}", lines.concat());
-    // In a thread inside: `ip -n` creates a mount namespace each time, which takes much longer than the query.
-    let mut command = tool::command(
-        "sh",
-        [
-            "-c",
-            "printf %s \"$1\" | ip -d -j \"$2\" -batch -",
-            "sh",
-            &script,
-            family,
-        ],
-    );
-    let text = ns.enter(|| tool::run(&mut command));
+    let mut command = tool::command("ip", ["-d", "-j", family, "-batch", "-"]);
+    let text = ns.enter(|| tool::feed(&mut command, &script));
     let answers = serde_json::Deserializer::from_str(&text)
         .into_iter()
         .collect::<Result<Vec<Value>, _>>();

@@ -2,10 +2,9 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use nix::net::if_::if_nametoindex;
@@ -30,6 +29,18 @@ pub fn unique_name() -> String {
         std::process::id(),
         NEXT.fetch_add(1, Ordering::Relaxed)
     )
+}
+
+/// Runs `work` on a scratch thread inside a namespace: `ip -n` creates a mount namespace each time, too.
+fn inside<T: Send>(namespace: &File, work: impl FnOnce() -> T + Send) -> T {
+    let result = std::thread::scope(|scope| {
+        let work = || {
+            setns(namespace, CloneFlags::CLONE_NEWNET).expect("setns on a scratch thread");
+            work()
+        };
+        scope.spawn(work).join()
+    });
+    result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 impl Namespace {
@@ -76,24 +87,20 @@ impl Namespace {
         self.try_ip(words).unwrap_or_else(|e| panic!("{e}"))
     }
 
+    /// `Err` also where the namespace is gone.
     pub fn try_ip(&self, words: &(impl AsRef<[u8]> + ?Sized)) -> Result<String, String> {
-        tool::try_run(
-            Command::new("ip")
-                .args(["-n", &self.name])
-                .args(tool::words(words.as_ref())),
-        )
+        let mut ip = tool::command("ip", tool::words(words.as_ref()));
+        let ran = self
+            .file()
+            .and_then(|file| inside(&file, || tool::try_run(&mut ip)));
+        ran.map_err(|error| format!("in {}: {error}", self.name))
     }
 
-    /// Runs many lines of ip(8) at once.
-    pub fn batch(&self, lines: &str) {
-        let mut ip = Command::new("ip");
-        ip.args(["-n", &self.name, "-batch", "-"]);
-        let mut ip = ip.stdin(Stdio::piped()).spawn().expect("ip -batch");
-        let mut stdin = ip.stdin.take().expect("the input of ip");
-        stdin.write_all(lines.as_bytes()).expect("the lines");
-        drop(stdin);
-        let status = ip.wait().expect("the end of ip");
-        assert!(status.success(), "ip -batch in {}: {status}", self.name);
+    /// Runs lines of ip(8) in one process. What it prints, or the lines, must fit into a pipe.
+    pub fn batch(&self, lines: &str) -> String {
+        let mut ip = tool::command("ip", ["-batch", "-"]);
+        let ran = self.enter(|| tool::try_feed(&mut ip, lines));
+        ran.unwrap_or_else(|error| panic!("in {}: {error}\n{lines}", self.name))
     }
 
     /// A command that starts in this namespace, with its own /sys, as an administrator would start it. To netfix it is the host's.
@@ -106,17 +113,12 @@ impl Namespace {
     /// Runs `work` on a scratch thread inside the namespace. Sockets and child processes that it creates stay in the
     /// namespace.
     pub fn enter<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
-        let file = File::open(self.path())
-            .unwrap_or_else(|e| panic!("cannot open {}: {e}", self.path().display()));
-        let result = std::thread::scope(|scope| {
-            scope
-                .spawn(|| {
-                    setns(&file, CloneFlags::CLONE_NEWNET).expect("setns on a scratch thread");
-                    work()
-                })
-                .join()
-        });
-        result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        let file = self.file().unwrap_or_else(|e| panic!("{e}"));
+        inside(&file, work)
+    }
+
+    fn file(&self) -> Result<File, String> {
+        File::open(self.path()).map_err(|e| format!("cannot open {}: {e}", self.path().display()))
     }
 
     pub fn capture(&self, node: &Node) -> Capture {
@@ -144,7 +146,7 @@ impl Namespace {
     /// deletes a namespace later than `ip netns del` ends, and until then a macvlan with that MAC cannot be up (EADDRINUSE).
     pub fn replace(&self) {
         let _ = self.try_ip("link del eth0");
-        tool::ip(&format!("netns del {}", self.name));
+        self.delete();
         tool::ip(&format!("netns add {}", self.name));
         self.ip("link set lo up");
     }

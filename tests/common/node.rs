@@ -37,11 +37,13 @@ impl Node {
 
     /// What a network manager does with the NIC.
     pub fn give_addresses(&self) {
-        self.ns.ip("link set eth0 up");
-        self.ns.ip("addr add 10.88.0.2/16 dev eth0");
-        self.ns.ip("addr add fd88::2/64 dev eth0");
-        self.ns.ip(&format!("route add default via {GATEWAY4}"));
-        self.ns.ip(&format!("route add default via {GATEWAY6}"));
+        self.ns.batch(&format!(
+            "link set eth0 up
+            addr add 10.88.0.2/16 dev eth0
+            addr add fd88::2/64 dev eth0
+            route add default via {GATEWAY4}
+            route add default via {GATEWAY6}\n"
+        ));
     }
 
     /// A node whose `eth0` is up and has no address.
@@ -85,9 +87,9 @@ impl Node {
     }
 
     pub fn give_carrier(&self) {
-        self.gateway.ip("link set up0 up");
-        self.gateway.ip(&format!("addr add {GATEWAY4}/16 dev up0"));
-        self.gateway.ip(&format!("addr add {GATEWAY6}/64 dev up0"));
+        self.gateway.batch(&format!(
+            "link set up0 up\naddr add {GATEWAY4}/16 dev up0\naddr add {GATEWAY6}/64 dev up0\n"
+        ));
     }
 
     pub fn lose_and_reload(&self) {

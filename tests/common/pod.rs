@@ -74,9 +74,8 @@ impl<'n> Pod<'n> {
 
     /// tc(8) in the pod, one command a line; a word with spaces is in quotes.
     pub fn tc_batch(&self, lines: &str) {
-        let words = ["-c", "printf %s \"$1\" | tc -batch -", "sh", lines];
-        let mut command = tool::command("sh", words);
-        self.ns.enter(|| tool::run(&mut command));
+        let mut command = tool::command("tc", ["-batch", "-"]);
+        self.ns.enter(|| tool::feed(&mut command, lines));
     }
 
     /// Adds a macvlan `eth0` with the pod's MAC, and leaves it down. `kind` is what follows `type
@@ -103,9 +102,10 @@ impl<'n> Pod<'n> {
     }
 
     pub fn up_with_address(&self) {
-        self.ip("link set eth0 up");
-        self.ip(&format!("addr add {}/16 dev eth0", self.address()));
-        self.ip(&format!("route add default via {GATEWAY4}"));
+        let address = self.address();
+        self.ns.batch(&format!(
+            "link set eth0 up\naddr add {address}/16 dev eth0\nroute add default via {GATEWAY4}\n"
+        ));
     }
 
     /// Attaches the pod with the real CNI plugin. `ipam` is that section of the plugin's configuration.

@@ -1,9 +1,10 @@
 //! Other programs: found, run, and their failures reported with their own output.
 
 use std::ffi::OsStr;
+use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Output, Stdio};
 use std::sync::Once;
 
 pub const CNI_MACVLAN: &str = "/usr/lib/cni/macvlan";
@@ -85,6 +86,27 @@ pub fn try_run(command: &mut Command) -> Result<String, String> {
     let output = command
         .output()
         .unwrap_or_else(|e| panic!("cannot start {command:?}: {e}"));
+    result_of(command, &output)
+}
+
+/// The same with an input. What the command prints, or the input, must fit into a pipe.
+pub fn try_feed(command: &mut Command, input: &str) -> Result<String, String> {
+    let fed = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let child = fed.stderr(Stdio::piped()).spawn();
+    let mut child = child.unwrap_or_else(|e| panic!("cannot start {command:?}: {e}"));
+    let written = child
+        .stdin
+        .take()
+        .map(|mut stdin| stdin.write_all(input.as_bytes()));
+    let output = child.wait_with_output().expect("the end of a child");
+    let result = result_of(command, &output)?;
+    written
+        .transpose()
+        .map_err(|error| format!("{command:?}: {error}"))?;
+    Ok(result)
+}
+
+fn result_of(command: &Command, output: &Output) -> Result<String, String> {
     let text = readable(&output.stdout);
     if output.status.success() {
         return Ok(text);
@@ -99,6 +121,11 @@ pub fn try_run(command: &mut Command) -> Result<String, String> {
 /// Runs a command that must succeed.
 pub fn run(command: &mut Command) -> String {
     try_run(command).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// The same with an input.
+pub fn feed(command: &mut Command, input: &str) -> String {
+    try_feed(command, input).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// ip(8) with its arguments in one string.
