@@ -29,40 +29,6 @@ fn pod_identity(run: &Run, pod: &Pod<'_>) -> Value {
 }
 
 #[test]
-fn a_pods_cgroup_supplies_its_sandbox_and_uid() {
-    let node = Node::new();
-    let id = unique_id();
-    let slice = uid(1).replace('-', "_");
-    let (plain, of_systemd) = (
-        format!("kubepods/burstable/pod{}/{id}", uid(1)),
-        unique_id(),
-    );
-    let nested = format!(
-        "kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod{slice}.slice/cri-containerd-{of_systemd}.scope"
-    );
-    let cgroups = [Cgroup::new(&plain), Cgroup::new(&nested)];
-    let pods = [
-        pod_in(&node, "web", &cgroups[0]),
-        pod_in(&node, "db", &cgroups[1]),
-    ];
-    let run = node.netfix_json("snapshot").exits(0);
-    for (pod, id) in pods.iter().zip([&id, &of_systemd]) {
-        assert_eq!(
-            pod_identity(&run, pod),
-            json!([id[..12], id, uid(1), null, null, "cgroup"]),
-            "{}",
-            run.transcript()
-        );
-        assert!(
-            node.state_dir()
-                .join("checkpoints")
-                .join(&id[..12])
-                .exists()
-        );
-    }
-}
-
-#[test]
 fn a_cgroup_that_netfix_is_in_supplies_no_name() {
     let node = Node::new();
     let cgroup = Cgroup::new(&format!("docker/{}", unique_id()));
@@ -77,41 +43,9 @@ fn a_cgroup_that_netfix_is_in_supplies_no_name() {
     );
 }
 
-#[test]
-fn a_cgroup_that_a_container_makes_in_its_own_supplies_no_name() {
-    let node = Node::new();
-    let id = unique_id();
-    let own = format!("kubepods/pod{}/{}", uid(2), unique_id());
-    let victims = Cgroup::new(&format!("kubepods/pod{}/{id}", uid(1)));
-    let tenants = Cgroup::new(&format!("{own}/{id}"));
-    let pods = [
-        pod_in(&node, "web", &victims),
-        pod_in(&node, "tenant", &tenants),
-    ];
-    let run = node.netfix_json("snapshot").exits(0);
-    assert_eq!(run.pod(&pods[0])["sandbox"], id, "{}", run.transcript());
-    let tenant = run.pod(&pods[1]);
-    assert_eq!(tenant["sandbox"], Value::Null, "{}", run.transcript());
-}
-
-#[test]
-fn a_cgroup_shared_by_several_namespaces_supplies_no_name() {
-    let node = Node::new();
-    let cgroup = Cgroup::new(&format!("docker/{}", unique_id()));
-    let pods = [pod_in(&node, "web", &cgroup), pod_in(&node, "db", &cgroup)];
-    let run = node.netfix_json("snapshot").exits(0);
-    for pod in &pods {
-        assert_eq!(run.pod(pod)["source"], "mount", "{}", run.transcript());
-        // Not even if only one of them is selected.
-        let words = format!("snapshot --pod {}", pod.name());
-        let run = node.netfix_json(&words).exits(0);
-        assert_eq!(run.pod(pod)["source"], "mount", "{}", run.transcript());
-    }
-}
-
 /// A container as podman or CRI-O starts it: its monitor is the parent of its first process.
 fn with_monitor(node: &Node, pod: &Pod<'_>, cgroup: &Cgroup, id: &str, name: &str) -> Background {
-    let script = node.temp().join("monitor.sh");
+    let script = node.temp().join(format!("monitor-{name}.sh"));
     let start = format!(
         "sh -c 'echo $$ > {}; exec ip netns exec {} setpriv --pdeathsig KILL sleep 600' & wait",
         cgroup.procs().display(),
@@ -142,51 +76,113 @@ fn with_monitor(node: &Node, pod: &Pod<'_>, cgroup: &Cgroup, id: &str, name: &st
     monitor
 }
 
-#[test]
-fn the_monitor_of_a_container_supplies_its_name() {
-    let node = Node::new();
-    let pods = node.simple_pods(1);
+/// A pod in the cgroup of a container with this id.
+struct Contained<'n> {
+    pod: Pod<'n>,
+    cgroup: Cgroup,
+    id: String,
+}
+
+/// `path`: that of the cgroup, by the container's id.
+fn contained<'n>(node: &'n Node, name: &str, path: impl Fn(&str) -> String) -> Contained<'n> {
     let id = unique_id();
-    let cgroup = Cgroup::new(&format!("machine.slice/libpod-{id}.scope"));
-    let _monitor = with_monitor(&node, &pods[0], &cgroup, &id, "web");
-    let run = node.netfix_json("snapshot").exits(0);
-    assert_eq!(
-        pod_identity(&run, &pods[0]),
-        json!([id[..12], id, null, null, "web", "cgroup"]),
-        "{}",
-        run.transcript()
-    );
+    let cgroup = Cgroup::new(&path(&id));
+    Contained {
+        pod: pod_in(node, name, &cgroup),
+        cgroup,
+        id,
+    }
+}
+
+/// The same under a monitor that has this name.
+fn monitored<'n>(
+    node: &'n Node,
+    name: &str,
+    path: impl Fn(&str) -> String,
+) -> (Contained<'n>, Background) {
+    let id = unique_id();
+    let cgroup = Cgroup::new(&path(&id));
+    let pod = node.pod("monitored").simple();
+    let monitor = with_monitor(node, &pod, &cgroup, &id, name);
+    (Contained { pod, cgroup, id }, monitor)
+}
+
+fn of_podman(id: &str) -> String {
+    format!("machine.slice/libpod-{id}.scope")
+}
+
+/// A cgroup supplies the sandbox and the uid.
+fn assert_named_by_their_cgroups(node: &Node, run: &Run, pods: [(&Contained<'_>, String); 2]) {
+    for (Contained { pod, id, .. }, uid) in pods {
+        assert_eq!(
+            pod_identity(run, pod),
+            json!([id[..12], id, uid, null, null, "cgroup"]),
+            "{}",
+            run.transcript()
+        );
+        let checkpoint = node.state_dir().join("checkpoints").join(&id[..12]);
+        assert!(checkpoint.exists());
+    }
+}
+
+/// Not even if only one of them is selected.
+fn assert_one_cgroup_names_none(node: &Node, run: &Run, pods: &[Pod<'_>; 2]) {
+    for pod in pods {
+        assert_eq!(run.pod(pod)["source"], "mount", "{}", run.transcript());
+        let words = format!("snapshot --pod {}", pod.name());
+        let run = node.netfix_json(&words).exits(0);
+        assert_eq!(run.pod(pod)["source"], "mount", "{}", run.transcript());
+    }
+}
+
+/// The container of a tenant has made a cgroup with the victim's id in its own.
+fn assert_only_the_victim_is_named(run: &Run, victim: &Contained<'_>, tenant: &Pod<'_>) {
+    let named = run.pod(&victim.pod);
+    assert_eq!(named["sandbox"], victim.id, "{}", run.transcript());
+    let tenant = run.pod(tenant);
+    assert_eq!(tenant["sandbox"], Value::Null, "{}", run.transcript());
 }
 
 #[test]
-fn a_monitor_inside_the_container_supplies_no_name() {
+fn cgroups_and_monitors_supply_names_but_none_that_a_container_chose_or_several_share() {
     let node = Node::new();
-    let pods = node.simple_pods(1);
-    let id = unique_id();
-    let cgroup = Cgroup::new(&format!("machine.slice/libpod-{id}.scope"));
-    let monitor = with_monitor(&node, &pods[0], &cgroup, &id, "shop");
-    cgroup.take(monitor.id());
-    let run = node.netfix_json("snapshot").exits(0);
-    assert_eq!(run.pod(&pods[0])["sandbox"], id, "{}", run.transcript());
-    assert!(!run.out.contains("shop"), "{}", run.transcript());
-}
+    let plain = contained(&node, "plain", |id| {
+        format!("kubepods/burstable/pod{}/{id}", uid(1))
+    });
+    let slice = uid(2).replace('-', "_");
+    let nested = contained(&node, "nested", |id| {
+        format!(
+            "kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod{slice}.slice/cri-containerd-{id}.scope"
+        )
+    });
+    let victim = contained(&node, "victim", |id| format!("kubepods/pod{}/{id}", uid(3)));
+    let tenant = contained(&node, "tenant", |own| {
+        format!("kubepods/pod{}/{own}/{}", uid(4), victim.id)
+    });
+    let shared = Cgroup::new(&format!("docker/{}", unique_id()));
+    let sharing = ["web", "db"].map(|name| pod_in(&node, name, &shared));
+    let (named, _outside) = monitored(&node, "web", of_podman);
+    let (unnamed, inside) = monitored(&node, "bazaar", of_podman);
+    unnamed.cgroup.take(inside.id());
+    let name = format!("k8s_nginx_web-0_shop_{}_2", uid(5));
+    let of_cri_o = |id: &str| format!("kubepods/pod{}/crio-{id}.scope", uid(5));
+    let (application, _of_cri_o) = monitored(&node, &name, of_cri_o);
 
-#[test]
-fn an_application_container_of_cri_o_is_not_its_sandbox() {
-    let node = Node::new();
-    let pods = node.simple_pods(1);
-    let id = unique_id();
-    let cgroup = Cgroup::new(&format!("kubepods/pod{}/crio-{id}.scope", uid(1)));
-    let name = format!("k8s_nginx_web-0_shop_{}_2", uid(1));
-    let _monitor = with_monitor(&node, &pods[0], &cgroup, &id, &name);
     let run = node.netfix_json("snapshot").exits(0);
-    let expected = json!([pods[0].name(), null, uid(1), "shop", "web-0", "cgroup"]);
-    assert_eq!(
-        pod_identity(&run, &pods[0]),
-        expected,
-        "{}",
-        run.transcript()
-    );
+    assert_named_by_their_cgroups(&node, &run, [(&plain, uid(1)), (&nested, uid(2))]);
+    assert_only_the_victim_is_named(&run, &victim, &tenant.pod);
+    let Contained { pod, id, .. } = &named;
+    let by_monitor = json!([id[..12], id, null, null, "web", "cgroup"]);
+    assert_eq!(pod_identity(&run, pod), by_monitor, "{}", run.transcript());
+    // The monitor is inside the container.
+    let pod = run.pod(&unnamed.pod);
+    assert_eq!(pod["sandbox"], unnamed.id, "{}", run.transcript());
+    assert!(!run.out.contains("bazaar"), "{}", run.transcript());
+    // An application is not the sandbox.
+    let pod = &application.pod;
+    let expected = json!([pod.name(), null, uid(5), "shop", "web-0", "cgroup"]);
+    assert_eq!(pod_identity(&run, pod), expected, "{}", run.transcript());
+    assert_one_cgroup_names_none(&node, &run, &sharing);
 }
 
 #[test]

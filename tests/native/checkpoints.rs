@@ -6,7 +6,6 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use serde_json::Value;
 
 use crate::common::background::wait_until;
-use crate::common::cni::static_ipam;
 use crate::common::{Node, Run};
 
 #[test]
@@ -80,23 +79,6 @@ fn the_checkpoint_of_an_ended_pod_moves_to_a_generation() {
         node.kept_of(&pods[1]).contains(&text),
         "no generation holds the ended pod's checkpoint"
     );
-}
-
-#[test]
-fn a_mounted_namespace_with_a_process_in_it_is_one_pod() {
-    let node = Node::new();
-    let pod = node
-        .pod("web")
-        .attach(&static_ipam(&["10.88.2.10/16"]))
-        .with_process();
-    let run = node.netfix_json("snapshot").exits(0);
-    assert_eq!(
-        run.json()["pods"].as_array().map(Vec::len),
-        Some(1),
-        "{}",
-        run.transcript()
-    );
-    run.pod(&pod);
 }
 
 /// As under a unit's `PrivateTmp=`: the mount table still lists it, and no path leads to it.

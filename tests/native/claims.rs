@@ -8,14 +8,16 @@ use serde_json::{Value, json};
 use super::runtime::{container, cri, expected_identity, pod_identity};
 use crate::common::namespace::Namespace;
 use crate::common::runtimes::{Container, FakeCri, FakeDocker, Sandbox, Script, auto, uid};
-use crate::common::{Node, Pod};
+use crate::common::{Node, Pod, ReportedProblem};
 
 #[test]
-fn a_pid_identifies_the_namespace_if_the_path_is_missing_or_dead() {
+fn a_pid_identifies_the_namespace_if_the_path_is_missing_or_dead_and_the_path_if_the_pid_is_of_the_host()
+ {
     let node = Node::new();
     let pods = [
         node.pod("web").simple().with_process(),
         node.pod("db").simple().with_process(),
+        node.pod("api").simple(),
     ];
     let dead = node.temp().join("cni-1");
     std::fs::write(&dead, "").expect("a dead file");
@@ -30,6 +32,10 @@ fn a_pid_identifies_the_namespace_if_the_path_is_missing_or_dead() {
             pid: Some(pods[1].process_id()),
             ..Sandbox::of(&pods[1], "db-0", 2)
         },
+        Sandbox {
+            pid: Some(std::process::id()),
+            ..Sandbox::of(&pods[2], "api-0", 3)
+        },
     ];
     let runtime = cri(&node, &sandboxes);
     let run = node
@@ -43,45 +49,6 @@ fn a_pid_identifies_the_namespace_if_the_path_is_missing_or_dead() {
             run.transcript()
         );
     }
-}
-
-/// A snapshot in which the report of one sandbox does not lead to its own namespace: the existing pods are saved,
-/// none is taken for that sandbox, and the error names its uid and sandbox.
-fn snapshot_with_one_lost(lost: impl FnOnce(&Node, &[Pod<'_>; 2]) -> Sandbox, why: &str) {
-    let node = Node::new();
-    let pods = [
-        node.pod("web").simple().with_process(),
-        node.pod("db").simple().with_process(),
-    ];
-    let sandbox = lost(&node, &pods);
-    let runtime = cri(&node, &[sandbox.clone(), Sandbox::of(&pods[1], "db-0", 2)]);
-    let run = node
-        .netfix_json(&format!(
-            "snapshot {} {}",
-            auto(&runtime.socket),
-            chosen(&sandbox)
-        ))
-        .exits(5);
-    let problems = run.coded("unreadable");
-    let [problem] = &problems[..] else {
-        panic!("not one problem\n{}", run.transcript())
-    };
-    for part in ["shop/web-0", &sandbox.uid, &sandbox.id, why] {
-        assert!(
-            problem.message.contains(part),
-            "no message has {part}\n{}",
-            run.transcript()
-        );
-    }
-    assert_eq!(problem.pod.as_deref(), Some(sandbox.short_id()));
-    assert_eq!(
-        run.pod(&pods[0])["sandbox"],
-        Value::Null,
-        "{}",
-        run.transcript()
-    );
-    assert_eq!(run.pod(&pods[1])["name"], "db-0", "{}", run.transcript());
-    assert!(runtime.lists() > 1, "it was not queried again");
 }
 
 fn lost_path(node: &Node) -> PathBuf {
@@ -102,75 +69,70 @@ fn chosen(sandbox: &Sandbox) -> String {
         .join(" ")
 }
 
-#[test]
-fn a_sandbox_without_a_namespace_is_an_error() {
-    let lost = |node: &Node| Sandbox {
-        netns: Some(lost_path(node)),
-        ..Sandbox::nowhere("web-0", 1)
+/// Sandboxes whose report does not lead to a namespace of their own, each with what is said of it.
+fn misreported(node: &Node, pods: &[Pod<'_>; 2]) -> [(Sandbox, &'static str); 6] {
+    let dead = node.temp().join("dead");
+    std::fs::write(&dead, "").expect("a dead file");
+    let in_second = Some(pods[1].process_id());
+    let at = |number: u8, netns: Option<PathBuf>, pid: Option<u32>| Sandbox {
+        netns,
+        pid,
+        ..Sandbox::nowhere(&format!("web-{number}"), number)
     };
-    snapshot_with_one_lost(|node, _| lost(node), "ENOENT");
-    snapshot_with_one_lost(
-        |node, _| Sandbox {
-            pid: Some(u32::MAX >> 10),
-            ..lost(node)
-        },
-        "ENOENT",
-    );
+    let gone = Some(u32::MAX >> 10);
+    let of_host = Some(std::process::id());
+    [
+        (at(1, Some(lost_path(node)), None), "ENOENT"),
+        (at(2, Some(node.temp().join("lost-too")), gone), "ENOENT"),
+        (at(3, Some(dead), None), "is no network namespace"),
+        (
+            at(4, Some(pods[0].ns.path()), in_second),
+            "neither is trusted",
+        ),
+        (at(5, None, of_host), "is a process of the host"),
+        (at(6, None, in_second), "another pod's namespace"),
+    ]
 }
 
+/// The existing pods are saved, none is taken for such a sandbox, and the errors name uids and sandboxes.
 #[test]
-fn a_dead_file_is_never_used_as_a_namespace() {
-    let dead = |node: &Node, _: &[Pod<'_>; 2]| {
-        std::fs::write(lost_path(node), "").expect("a dead file");
-        Sandbox {
-            netns: Some(lost_path(node)),
-            ..Sandbox::nowhere("web-0", 1)
-        }
-    };
-    snapshot_with_one_lost(dead, "is no network namespace");
-}
-
-#[test]
-fn neither_a_path_nor_a_pid_is_trusted_if_they_differ() {
-    let differ = |_: &Node, pods: &[Pod<'_>; 2]| Sandbox {
-        pid: Some(pods[1].process_id()),
-        ..Sandbox::of(&pods[0], "web-0", 1)
-    };
-    snapshot_with_one_lost(differ, "neither is trusted");
-}
-
-#[test]
-fn a_stale_pid_is_never_used_for_the_pod() {
-    let of_host = |_: &Node, _: &[Pod<'_>; 2]| Sandbox {
-        pid: Some(std::process::id()),
-        ..Sandbox::nowhere("web-0", 1)
-    };
-    snapshot_with_one_lost(of_host, "is a process of the host");
-    let of_other = |_: &Node, pods: &[Pod<'_>; 2]| Sandbox {
-        pid: Some(pods[1].process_id()),
-        ..Sandbox::nowhere("web-0", 1)
-    };
-    snapshot_with_one_lost(of_other, "another pod's namespace");
-}
-
-#[test]
-fn the_path_is_used_if_the_pid_is_a_process_of_the_host() {
+fn a_sandbox_that_leads_to_no_namespace_of_its_own_is_an_error_and_no_pod_is_taken_for_it() {
     let node = Node::new();
-    let pods = node.simple_pods(1);
-    let sandbox = Sandbox {
-        pid: Some(std::process::id()),
-        ..Sandbox::of(&pods[0], "web-0", 1)
-    };
-    let runtime = cri(&node, std::slice::from_ref(&sandbox));
-    let run = node
-        .netfix_json(&format!("snapshot {}", auto(&runtime.socket)))
-        .exits(0);
+    let pods = [
+        node.pod("web").simple().with_process(),
+        node.pod("db").simple().with_process(),
+    ];
+    let lost = misreported(&node, &pods);
+    let mut sandboxes: Vec<_> = lost.iter().map(|(sandbox, _)| sandbox.clone()).collect();
+    let words: Vec<_> = sandboxes.iter().map(chosen).collect();
+    sandboxes.push(Sandbox::of(&pods[1], "db-0", 7));
+    let runtime = cri(&node, &sandboxes);
+    let words = format!("snapshot {} {}", auto(&runtime.socket), words.join(" "));
+    let run = node.netfix_json(&words).exits(5);
+    let problems = run.coded("unreadable");
+    assert_eq!(problems.len(), lost.len(), "{}", run.transcript());
+    for (sandbox, why) in &lost {
+        let is_of_it = |one: &&ReportedProblem| one.pod.as_deref() == Some(sandbox.short_id());
+        let [problem] = problems.iter().filter(is_of_it).collect::<Vec<_>>()[..] else {
+            panic!("not one problem of {}\n{}", sandbox.name, run.transcript())
+        };
+        let name = format!("shop/{}", sandbox.name);
+        for part in [name.as_str(), &sandbox.uid, &sandbox.id, why] {
+            assert!(
+                problem.message.contains(part),
+                "no message has {part}\n{}",
+                run.transcript()
+            );
+        }
+    }
     assert_eq!(
-        pod_identity(&run, &pods[0]),
-        expected_identity(&sandbox),
+        run.pod(&pods[0])["sandbox"],
+        Value::Null,
         "{}",
         run.transcript()
     );
+    assert_eq!(run.pod(&pods[1])["name"], "db-0", "{}", run.transcript());
+    assert!(runtime.lists() > 1, "it was not queried again");
 }
 
 #[test]

@@ -86,18 +86,15 @@ fn a_pod_whose_first_reading_takes_too_long_is_probed_all_the_same() {
     assert!(has(&pods[1], &pods[1].address()));
 }
 
-#[test]
-fn a_pod_stays_without_an_address_that_another_machine_has() {
-    let node = Node::new();
-    let pods = contested(&node);
+/// Its address is another machine's.
+fn assert_only_the_first_is_withheld(node: &Node, pods: &[Pod<'_>], mac: &str) {
     let [first, second] = [&pods[0], &pods[1]];
-    first.ip("link show lo");
     let run = node.netfix_json("restore").exits(5);
     let address = first.address();
     let run = run.errors(&[(CONFLICT, first.name())]).names(
         CONFLICT,
         first.name(),
-        &[&address, GATEWAY_MAC, "eth0"],
+        &[&address, mac, "eth0"],
     );
     assert!(
         first.has_eth0() && !has(first, &address),
@@ -115,24 +112,18 @@ fn a_pod_stays_without_an_address_that_another_machine_has() {
 }
 
 #[test]
-fn a_restore_after_the_end_of_the_conflict_completes_and_corrects_the_gateway() {
+fn a_pod_stays_without_an_address_of_another_machine_until_a_restore_after_it_corrects_the_gateway()
+{
+    const MAC: &str = "02:00:00:88:00:98";
     let node = Node::new();
     let pods = node.simple_pods(2);
     let before: Vec<_> = pods.iter().map(Pod::capture).collect();
     node.snapshot();
     node.lose_and_reload();
     let address = pods[0].address();
-    // A machine behind the gateway's link, which learns it.
-    node.gateway
-        .ip("link add other link up0 type macvlan mode bridge");
-    let other = Namespace::new(&format!("{}other", node.ns.name()));
-    node.gateway
-        .ip(&format!("link set other netns {}", other.name()));
-    other.ip(&format!("addr add {address}/16 dev other"));
-    other.ip("link set other up");
-    node.netfix_json("restore")
-        .exits(5)
-        .errors(&[(CONFLICT, pods[0].name())]);
+    // The gateway learns it.
+    let other = machine(&node, "other", MAC, &format!("{address}/16"));
+    assert_only_the_first_is_withheld(&node, &pods, MAC);
     other.ip("link del other");
     node.gateway.ip(&format!(
         "neigh replace {address} lladdr 02:00:00:88:00:99 dev up0 nud reachable"
@@ -169,26 +160,17 @@ fn a_pod_of_this_node_without_a_checkpoint_keeps_the_address_that_it_has() {
     assert!(has(first, &address));
 }
 
-#[test]
-fn a_probe_names_no_sender_and_comes_before_everything_else_of_the_address() {
-    let node = Node::new();
-    let pods = node.simple_pods(2);
-    pods[0].ip(&format!("addr add {}/64 dev eth0", pods[0].address6()));
-    node.snapshot();
-    node.lose_and_reload();
-    let tcpdump = tcpdump(&node, FRAMES);
-    node.restore();
-    let text = text_until_now(&node, &tcpdump);
-    for pod in &pods {
+fn assert_probed_before_all_else(text: &str, pods: &[Pod<'_>]) {
+    for pod in pods {
         let (address, mac) = (pod.address(), pod.mac());
-        let about = lines_with(&text, &format!("{address} "));
+        let about = lines_with(text, &format!("{address} "));
         let first = about.first().unwrap_or_else(|| panic!("{address}: {text}"));
         assert!(
             first.contains(&format!("{mac} > ff:ff:ff:ff:ff:ff"))
                 && first.contains(&format!("Request who-has {address} tell 0.0.0.0")),
             "{text}"
         );
-        let of_pod = lines_with(&text, &format!(" {mac} > "));
+        let of_pod = lines_with(text, &format!(" {mac} > "));
         let is_right = |line: &&&str| {
             let tells = ["tell 0.0.0.0", &format!("tell {address},")];
             !line.contains("ARP") || tells.iter().any(|tell| line.contains(*tell))
@@ -198,11 +180,82 @@ fn a_probe_names_no_sender_and_comes_before_everything_else_of_the_address() {
         assert_eq!(probes.count(), 2, "{text}");
     }
     let [mac, address6] = [pods[0].mac(), pods[0].address6()];
-    let solicited = lines_with(&text, &format!("who has {address6}"));
+    let solicited = lines_with(text, &format!("who has {address6}"));
     let is_probe = |line: &&str| {
         line.contains(&format!("{mac} > 33:33:ff:")) && line.contains(":: > ff02::1:ff")
     };
     assert!(solicited.first().is_some_and(is_probe), "{text}");
+}
+
+fn assert_announced_twice(text: &str, pod: &Pod<'_>, link_local: String) {
+    let announcement = format!("Request who-has {0} tell {0},", pod.address());
+    let advertisements = [pod.address6(), link_local].map(|address| {
+        format!("{address} > ff02::1: ICMP6, neighbor advertisement, tgt is {address}, length")
+    });
+    for what in [vec![announcement], advertisements.to_vec()].concat() {
+        let sent = lines_with(text, &what);
+        assert_eq!(sent.len(), 2, "{what}\n{text}");
+        assert!(
+            sent.iter()
+                .all(|line| line.contains(&format!(" {} > ", pod.mac())))
+        );
+        let pause = (time_of(sent[1]) - time_of(sent[0])).rem_euclid(86400.0);
+        assert!((0.9..5.0).contains(&pause), "{what}\n{text}");
+    }
+}
+
+/// A pod whose addresses are usable at once.
+fn without_detection(node: &Node) -> Pod<'_> {
+    let pod = node.pod("announced");
+    pod.ns.set_sysctl("ipv6/conf/default/accept_dad", "0");
+    // The kernel's own one is so only when a work queue has run.
+    pod.ns.set_sysctl("ipv6/conf/default/addr_gen_mode", "1");
+    let pod = pod.simple();
+    pod.ip(&format!("addr add {}/64 dev eth0 nodad", pod.address6()));
+    pod.ip("addr add fe80::77/64 dev eth0 nodad");
+    pod
+}
+
+fn link_local(pod: &Pod<'_>) -> String {
+    let text = pod.ip("-6 addr show dev eth0 scope link");
+    let word = text
+        .split_whitespace()
+        .find(|word| word.starts_with("fe80"));
+    let word = word.unwrap_or_else(|| panic!("{text}"));
+    word.split('/').next().unwrap_or_default().to_owned()
+}
+
+/// An address that many pods may have is neither probed nor announced.
+#[test]
+fn a_probe_names_no_sender_and_comes_before_all_else_of_an_address() {
+    const OF_MANY: &str = "10.88.9.9";
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    pods[0].ip(&format!("addr add {}/64 dev eth0", pods[0].address6()));
+    for pod in &pods {
+        pod.ip(&format!("addr add {OF_MANY}/32 dev eth0 scope host"));
+    }
+    node.snapshot();
+    node.lose_and_reload();
+    node.gateway.ip(&format!("addr add {OF_MANY}/32 dev up0"));
+    let tcpdump = tcpdump(&node, FRAMES);
+    node.restore();
+    assert!(pods.iter().all(|pod| has(pod, OF_MANY)));
+    let text = text_until_now(&node, &tcpdump);
+    assert_probed_before_all_else(&text, &pods);
+    assert!(!text.contains(OF_MANY), "{text}");
+}
+
+#[test]
+fn every_address_is_announced_twice() {
+    let node = Node::new();
+    let pod = without_detection(&node);
+    let own = link_local(&pod);
+    node.snapshot();
+    node.lose_and_reload();
+    let tcpdump = tcpdump(&node, FRAMES);
+    node.restore();
+    assert_announced_twice(&text_until_now(&node, &tcpdump), &pod, own);
 }
 
 /// Announces an address that the namespace does not have.
@@ -210,41 +263,34 @@ fn forge(node: &Node, ns: &Namespace, dev: &str, address: &str) -> Background {
     let mut python = ns.exec("python3");
     python.args(["-c", ANNOUNCER, dev, address]);
     let tcpdump = tcpdump(node, "arp");
-    let forger = Background::start(&mut python, node.temp().join("announcer"));
+    let file = node.temp().join(format!("announcer-{dev}"));
+    let forger = Background::start(&mut python, file);
     tcpdump.wait_for(&format!("tell {address},"));
     forger
 }
 
 #[test]
-fn an_announcement_of_another_machine_is_a_conflict() {
+fn an_announcement_of_another_machine_is_a_conflict_and_a_pod_of_this_node_cannot_forge_one() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     node.snapshot();
     node.lose_and_reload();
     node.ns.ip("link set eth0 up");
-    let address = pods[0].address();
-    let forger = forge(&node, &node.gateway, "up0", &address);
-    let run = node.netfix_json("restore").exits(5);
-    run.names(CONFLICT, pods[0].name(), &[&address, GATEWAY_MAC, "eth0"]);
-    assert!(!has(&pods[0], &address) && has(&pods[1], &pods[1].address()));
-    drop(forger);
-    node.restore();
-    assert!(has(&pods[0], &address));
-}
-
-#[test]
-fn a_pod_of_this_node_cannot_forge_a_conflict() {
-    let node = Node::new();
-    let pods = node.simple_pods(2);
-    node.snapshot();
-    node.lose_and_reload();
-    node.ns.ip("link set eth0 up");
+    let [address, second] = [&pods[0], &pods[1]].map(Pod::address);
     let other = node.bystander("other");
     other.macvlan("mode bridge", "");
     other.ip("link set eth0 up");
-    let _forger = forge(&node, &other.ns, "eth0", &pods[0].address());
-    node.netfix("restore").exits(0);
-    assert!(pods.iter().all(|pod| has(pod, &pod.address())));
+    let forger = forge(&node, &node.gateway, "up0", &address);
+    let _of_node = forge(&node, &other.ns, "eth0", &second);
+    let run = node
+        .netfix_json("restore")
+        .exits(5)
+        .errors(&[(CONFLICT, pods[0].name())]);
+    run.names(CONFLICT, pods[0].name(), &[&address, GATEWAY_MAC, "eth0"]);
+    assert!(!has(&pods[0], &address) && has(&pods[1], &second));
+    drop(forger);
+    node.restore();
+    assert!(has(&pods[0], &address) && has(&pods[1], &second));
 }
 
 #[test]
@@ -300,23 +346,6 @@ fn a_restore_with_nothing_to_do_sends_nothing() {
     let (_, probes, text) = probes_after(restored, "restore");
     assert_eq!(probes, 0, "{text}");
     assert!(!text.contains("tell 10.88.1."), "{text}");
-}
-
-#[test]
-fn an_address_that_many_pods_may_have_is_not_probed() {
-    let node = Node::new();
-    let pods = node.simple_pods(2);
-    for pod in &pods {
-        pod.ip("addr add 10.88.9.9/32 dev eth0 scope host");
-    }
-    node.snapshot();
-    node.lose_and_reload();
-    node.gateway.ip("addr add 10.88.9.9/32 dev up0");
-    let tcpdump = tcpdump(&node, FRAMES);
-    node.restore();
-    assert!(pods.iter().all(|pod| has(pod, "10.88.9.9")));
-    let text = text_until_now(&node, &tcpdump);
-    assert!(!text.contains("10.88.9.9"), "{text}");
 }
 
 #[test]
@@ -384,47 +413,6 @@ fn a_learning_bridge_and_a_stale_neighbour_follow_the_pod() {
     let neighbour = gateway.ip(&format!("neigh show {address}"));
     assert!(neighbour.contains(&mac), "{neighbour}");
     assert!(learnt("up0") && !learnt("port2"), "{}", fdb());
-}
-
-#[test]
-fn every_address_is_announced_twice() {
-    let node = Node::new();
-    let pod = node.pod("web");
-    // Addresses are usable at once.
-    pod.ns.set_sysctl("ipv6/conf/default/accept_dad", "0");
-    // The kernel's own one is so only when a work queue has run.
-    pod.ns.set_sysctl("ipv6/conf/default/addr_gen_mode", "1");
-    let pod = pod.simple();
-    pod.ip(&format!("addr add {}/64 dev eth0 nodad", pod.address6()));
-    pod.ip("addr add fe80::77/64 dev eth0 nodad");
-    let link_local = |pod: &Pod<'_>| {
-        let text = pod.ip("-6 addr show dev eth0 scope link");
-        let word = text
-            .split_whitespace()
-            .find(|word| word.starts_with("fe80"));
-        let word = word.unwrap_or_else(|| panic!("{text}"));
-        word.split('/').next().unwrap_or_default().to_owned()
-    };
-    let link_local = link_local(&pod);
-    node.snapshot();
-    node.lose_and_reload();
-    let tcpdump = tcpdump(&node, FRAMES);
-    node.restore();
-    let text = text_until_now(&node, &tcpdump);
-    let announcement = format!("Request who-has {0} tell {0},", pod.address());
-    let advertisements = [pod.address6(), link_local].map(|address| {
-        format!("{address} > ff02::1: ICMP6, neighbor advertisement, tgt is {address}, length")
-    });
-    for what in [vec![announcement], advertisements.to_vec()].concat() {
-        let sent = lines_with(&text, &what);
-        assert_eq!(sent.len(), 2, "{what}\n{text}");
-        assert!(
-            sent.iter()
-                .all(|line| line.contains(&format!(" {} > ", pod.mac())))
-        );
-        let pause = (time_of(sent[1]) - time_of(sent[0])).rem_euclid(86400.0);
-        assert!((0.9..5.0).contains(&pause), "{what}\n{text}");
-    }
 }
 
 /// A machine behind the gateway's link with this MAC and this address.

@@ -23,16 +23,23 @@ impl<'n> TakenMac<'n> {
         let thief = node.bystander("thief");
         let pods = node.simple_pods(count);
         let before = pods.iter().step_by(step).map(Pod::capture).collect();
-        node.snapshot();
-        node.lose_and_reload();
-        node.ns.ip("link set eth0 up");
-        thief.macvlan("mode bridge", &format!("address {}", pods[1].mac()));
-        thief.ip("link set eth0 up");
-        Self {
+        let taken = Self {
             pods,
             before,
             thief,
-        }
+        };
+        taken.rob(node);
+        taken
+    }
+
+    /// A snapshot, and a loss after which another has the MAC of the second pod.
+    fn rob(&self, node: &Node) {
+        node.snapshot();
+        node.lose_and_reload();
+        node.ns.ip("link set eth0 up");
+        let address = format!("address {}", self.pods[1].mac());
+        self.thief.macvlan("mode bridge", &address);
+        self.thief.ip("link set eth0 up");
     }
 }
 
@@ -61,32 +68,33 @@ fn a_taken_mac_is_a_conflict_that_changes_nothing_in_its_pod_and_no_other_until_
 
 #[test]
 fn among_many_pods_a_taken_mac_and_a_namespace_that_dies_cost_only_their_pods() {
-    const DEAD: usize = 28;
-    // Neither that pod nor the one whose MAC is taken.
+    // Neither the pods that die nor the one whose MAC is taken.
     const STEP: usize = 5;
+    let node = Node::new();
+    let taken = TakenMac::among(&node, 48, STEP);
+    let (robbed, thief) = (&taken.pods[1], taken.thief.name());
+    let mut others = vec![1];
     // Their links are created in three batches: without probes while there is work in the first ones.
-    for probe in ["off", "fast"] {
-        let node = Node::new();
-        let taken = TakenMac::among(&node, 48, STEP);
-        let dead = taken.pods[DEAD].name();
-        let script = format!("sleep 0.03; exec ip netns del {dead}");
-        let log = node.temp().join("deletion");
+    for (probe, dead) in [("off", 28), ("fast", 27)] {
+        let name = taken.pods[dead].name();
+        let script = format!("sleep 0.03; exec ip netns del {name}");
+        let log = node.temp().join(format!("deletion-{dead}"));
         let deletion = Background::start(Command::new("sh").args(["-c", &script]), log);
-        let words = format!("restore --conflict-probe {probe}");
-        let restored = node.netfix(&words);
+        let restored = node.netfix(&format!("restore --conflict-probe {probe}"));
         drop(deletion);
-        let (robbed, thief) = (&taken.pods[1], taken.thief.name());
         restored
             .exits(5)
             .names("mac-conflict", robbed.name(), &[thief]);
+        others.push(dead);
         for (number, pod) in taken.pods.iter().enumerate() {
-            if number != 1 && number != DEAD {
-                assert!(pod.has_eth0(), "{}", pod.name());
-            }
+            assert!(others.contains(&number) || pod.has_eth0(), "{}", pod.name());
         }
         for (pod, before) in taken.pods.iter().step_by(STEP).zip(&taken.before) {
             pod.assert_same_as(before);
         }
+        taken.thief.ip("link del eth0");
+        node.restore();
+        taken.rob(&node);
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::common::background::Monitor;
+use crate::common::capture::Capture;
 use crate::common::{Node, Pod, Run};
 
 #[test]
@@ -67,24 +68,21 @@ fn all_steps(run: &Run) -> BTreeMap<String, Vec<String>> {
 }
 
 /// The plan after a loss is printed twice; the restore does the same, and afterwards the plan is empty.
-fn assert_restore_follows_the_plan(lose: impl Fn(&Node, &[Pod<'_>])) {
-    let node = Node::new();
-    let pods = node.simple_pods(2);
-    furnish(&pods[0]);
-    let before: Vec<_> = pods.iter().map(Pod::capture).collect();
-    let host = node.capture();
-    node.snapshot();
-    lose(&node, &pods);
+fn assert_restore_follows_the_plan(
+    node: &Node,
+    pods: &[Pod<'_>],
+    (host, before): (&Capture, &[Capture]),
+) {
     let planned = all_steps(&node.netfix_json("plan").exits(0).errors(&[]));
     assert!(!planned.is_empty(), "nothing was lost");
     let dry = all_steps(&node.netfix_json("restore --dry-run").exits(0).errors(&[]));
     assert_eq!(dry, planned, "the dry run is another plan");
     let restored = node.netfix_json("restore").exits(0).errors(&[]);
     assert_eq!(all_steps(&restored), planned, "{}", restored.transcript());
-    for (pod, before) in pods.iter().zip(&before) {
+    for (pod, before) in pods.iter().zip(before) {
         pod.assert_same_as(before);
     }
-    node.assert_same_as(&host);
+    node.assert_same_as(host);
     let rest = all_steps(&node.netfix_json("plan --exit-code").exits(0));
     assert!(rest.is_empty(), "{rest:#?}");
 }
@@ -102,28 +100,29 @@ fn furnish(pod: &Pod<'_>) {
     pod.ns.set_sysctl("ipv4/neigh/eth0/gc_stale_time", "77");
 }
 
-#[test]
-fn restore_follows_the_plan_after_a_reload() {
-    assert_restore_follows_the_plan(|node, _| node.lose_and_reload());
+fn lose_single_parts(pods: &[Pod<'_>]) {
+    pods[0].ip("addr del 10.88.7.1/24 dev eth0");
+    pods[0].ip("route del 172.16.0.0/12 via 10.88.0.3 metric 50");
+    pods[0].ip("neigh del 10.88.0.77 dev eth0");
+    pods[0].ip("link set eth0 mtu 1300");
+    pods[0].ns.set_sysctl("ipv4/conf/eth0/arp_notify", "0");
+    pods[1].ip("route del default");
 }
 
 #[test]
-fn restore_follows_the_plan_for_an_interface_that_went_down() {
-    assert_restore_follows_the_plan(|_, pods| {
-        pods[0].ip("link set eth0 down");
-    });
-}
-
-#[test]
-fn restore_follows_the_plan_for_single_parts() {
-    assert_restore_follows_the_plan(|_, pods| {
-        pods[0].ip("addr del 10.88.7.1/24 dev eth0");
-        pods[0].ip("route del 172.16.0.0/12 via 10.88.0.3 metric 50");
-        pods[0].ip("neigh del 10.88.0.77 dev eth0");
-        pods[0].ip("link set eth0 mtu 1300");
-        pods[0].ns.set_sysctl("ipv4/conf/eth0/arp_notify", "0");
-        pods[1].ip("route del default");
-    });
+fn restore_follows_the_plan_after_a_reload_for_an_interface_that_went_down_and_for_single_parts() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    furnish(&pods[0]);
+    let before: Vec<_> = pods.iter().map(Pod::capture).collect();
+    let host = node.capture();
+    node.snapshot();
+    node.lose_and_reload();
+    assert_restore_follows_the_plan(&node, &pods, (&host, &before));
+    pods[0].ip("link set eth0 down");
+    assert_restore_follows_the_plan(&node, &pods, (&host, &before));
+    lose_single_parts(&pods);
+    assert_restore_follows_the_plan(&node, &pods, (&host, &before));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use crate::common::background::wait_until;
 use crate::common::node::PARENT_MAC;
-use crate::common::{GATEWAY4, Node, Pod, Run};
+use crate::common::{GATEWAY4, Node, Pod, ReportedProblem, Run};
 
 const CONFLICT: &str = "address-conflict";
 /// The MAC of the gateway's end of the wire.
@@ -15,13 +15,13 @@ fn addresses(pod: &Pod<'_>) -> String {
 }
 
 /// The gateway gets an address without detection.
-fn claim(node: &Node) {
+fn claim(node: &Node, address: &str) {
     node.gateway
-        .ip(&format!("addr add {ADDRESS}/64 dev up0 nodad"));
+        .ip(&format!("addr add {address}/64 dev up0 nodad"));
 }
 
-fn release(node: &Node) {
-    node.gateway.ip(&format!("addr del {ADDRESS}/64 dev up0"));
+fn release(node: &Node, address: &str) {
+    node.gateway.ip(&format!("addr del {address}/64 dev up0"));
 }
 
 /// A pod with an address for which the kernel probes.
@@ -33,77 +33,78 @@ fn pod_with<'n>(node: &'n Node, name: &str, address: &str) -> Pod<'n> {
     pod
 }
 
+/// No other pod than this one and `besides` has an error, and the host has none.
+fn assert_of_first_alone(run: &Run, first: &Pod<'_>, besides: &Pod<'_>) {
+    let errors = run.problems().into_iter().filter(ReportedProblem::is_error);
+    for error in errors.filter(|one| one.pod.as_deref() != Some(besides.name())) {
+        let is_it = error.code == CONFLICT && error.pod.as_deref() == Some(first.name());
+        assert!(is_it, "{error:?}\n{}", run.transcript());
+    }
+}
+
+/// Without its own probe netfix only knows what the kernel finds.
+fn assert_fails_again_without_a_probe(node: &Node, pod: &Pod<'_>) {
+    let words = format!("restore --conflict-probe off --pod {}", pod.name());
+    let run = node
+        .netfix_json(&words)
+        .exits(1)
+        .errors(&[(CONFLICT, pod.name())]);
+    assert_eq!(run.steps(pod).len(), 1, "{}", run.transcript());
+    assert!(addresses(pod).contains("dadfailed"), "{}", run.transcript());
+}
+
+fn assert_is_left_after_a_probe(node: &Node, pod: &Pod<'_>, address: &str) {
+    let run = node.netfix_json(&format!("restore --pod {}", pod.name()));
+    let run = run.exits(1).errors(&[(CONFLICT, pod.name())]);
+    let run = run.names(CONFLICT, pod.name(), &[address, GATEWAY_MAC, "eth0"]);
+    assert!(run.steps(pod).is_empty(), "{}", run.transcript());
+}
+
 #[test]
-fn a_restore_waits_until_the_kernel_has_probed() {
+fn a_restore_waits_until_the_kernel_has_probed_and_the_next_ones_add_a_failed_address_once_it_is_free()
+ {
+    const OTHER: &str = "fd88::9:3";
     let node = Node::new();
     let first = pod_with(&node, "a", ADDRESS);
     let second = pod_with(&node, "b", "fd88::9:2");
+    let routed = pod_with(&node, "c", OTHER);
+    routed.ip("addr add fd88::9:4/64 dev eth0 nodad");
+    routed.ip(&format!("route add fd99::/64 via fd88::1 src {OTHER}"));
+    let before = routed.capture();
     node.snapshot();
     node.lose_and_reload();
-    claim(&node);
+    claim(&node, ADDRESS);
+    claim(&node, OTHER);
+
     let run = node.netfix_json("restore").exits(5);
     let (failed, usable) = (addresses(&first), addresses(&second));
-    let run = run
-        .errors(&[(CONFLICT, first.name())])
-        .names(CONFLICT, first.name(), &[ADDRESS]);
+    let run = run.names(CONFLICT, first.name(), &[ADDRESS]);
+    assert_of_first_alone(&run, &first, &routed);
     assert!(failed.contains("dadfailed"), "{failed}");
     assert!(!usable.contains("tentative"), "{usable}");
     assert_eq!(run.pod(&first)["state"], "partial");
     assert_eq!(run.pod(&second)["state"], "restored");
-}
-
-#[test]
-fn the_next_restore_probes_an_address_that_failed_and_adds_it_again() {
-    let node = Node::new();
-    let pod = pod_with(&node, "web", ADDRESS);
-    pod.ip("addr add fd88::9:2/64 dev eth0 nodad");
-    pod.ip(&format!("route add fd99::/64 via fd88::1 src {ADDRESS}"));
-    let before = pod.capture();
-    node.snapshot();
-    node.lose_and_reload();
-    claim(&node);
-    node.netfix("restore").exits(1);
-    let failed = addresses(&pod);
+    let failed = addresses(&routed);
     assert!(failed.contains("dadfailed"), "{failed}");
 
-    let run = node.netfix_json("restore").exits(1);
-    let run = run.errors(&[(CONFLICT, pod.name())]);
-    let run = run.names(CONFLICT, pod.name(), &[ADDRESS, GATEWAY_MAC, "eth0"]);
-    assert!(run.steps(&pod).is_empty(), "{}", run.transcript());
+    assert_fails_again_without_a_probe(&node, &first);
+    assert_is_left_after_a_probe(&node, &routed, OTHER);
 
-    release(&node);
+    release(&node, ADDRESS);
+    release(&node, OTHER);
     node.restore();
-    let usable = addresses(&pod);
-    assert!(!usable.contains("tentative"), "{usable}");
-    pod.assert_same_as(&before);
+    for pod in [&first, &routed] {
+        let usable = addresses(pod);
+        assert!(!usable.contains("tentative"), "{usable}");
+    }
+    routed.assert_same_as(&before);
     node.netfix("diff").exits(0);
-}
-
-#[test]
-fn an_address_that_is_claimed_again_fails_again() {
-    let node = Node::new();
-    let pod = pod_with(&node, "web", ADDRESS);
-    node.snapshot();
-    node.lose_and_reload();
-    claim(&node);
-    node.netfix("restore").exits(1);
-    // Without its own probe netfix only knows what the kernel finds.
-    let run = node
-        .netfix_json("restore --conflict-probe off")
-        .exits(1)
-        .errors(&[(CONFLICT, pod.name())]);
-    assert_eq!(run.steps(&pod).len(), 1, "{}", run.transcript());
-    assert!(
-        addresses(&pod).contains("dadfailed"),
-        "{}",
-        run.transcript()
-    );
 }
 
 #[test]
 fn an_address_that_has_failed_is_reported_before_a_loss_and_used_after_it() {
     let node = Node::new();
-    claim(&node);
+    claim(&node, ADDRESS);
     let pod = node.pod_with_dad("web").simple();
     pod.ip(&format!("addr add {ADDRESS}/64 dev eth0"));
     let failed = || addresses(&pod).contains("dadfailed");
@@ -137,7 +138,7 @@ fn the_hosts_own_address_that_fails_is_an_error() {
     let before = node.capture();
     node.snapshot();
     node.lose_and_reload();
-    claim(&node);
+    claim(&node, ADDRESS);
     let run = node.netfix_json("restore").exits(5);
     let run = run
         .errors(&[(CONFLICT, "")])
@@ -145,7 +146,7 @@ fn the_hosts_own_address_that_fails_is_an_error() {
     assert_eq!(run.pod(&pod)["state"], "restored");
     let run = node.netfix_json("restore").exits(5);
     run.names(CONFLICT, "", &[ADDRESS, GATEWAY_MAC, "eth0"]);
-    release(&node);
+    release(&node, ADDRESS);
     node.restore();
     node.assert_same_as(&before);
 }

@@ -3,62 +3,77 @@
 
 use std::fs;
 use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
 
 use crate::common::capture::Capture;
 use crate::common::{Node, Pod, Run};
 
-/// On a machine with two pods and their snapshot, `wrapper` starts netfix where it does not see the host.
-fn refuses_everything(wrapper: &str) {
-    let node = Node::new();
-    let pods = node.simple_pods(2);
-    let before: Vec<Capture> = pods.iter().map(Pod::capture).collect();
-    let metrics = node.temp().join("netfix.prom");
-    let script = format!(
-        "unset NETFIX_HOST_NETNS; \"$@\" snapshot || exit 10
-        sums() {{ find {state} -type f -not -name lock | sort | xargs cksum; }}; before=$(sums)
-        for words in snapshot plan verify restore status 'guard --once' 'upgrade --yes --foreground --no-pause -- true'; do
+/// They start netfix where it does not see the host.
+const WRAPPERS: [&str; 4] = [
+    // In another network namespace.
+    "unshare --net",
+    // As process 1 of a pid namespace.
+    "unshare --pid --fork --mount-proc",
+    // In a pid namespace inside that of the records.
+    "unshare --pid --fork --mount-proc sh -c '\"$@\"; exit $?' sh",
+    // With a /proc of another pid namespace.
+    "unshare --pid --fork",
+];
+const END: &str = "--- next";
+
+/// What a shell says of every command under `wrapper`.
+fn refusals(wrapper: &str, metrics: &Path) -> String {
+    format!(
+        "for words in snapshot plan verify restore status 'guard --once' 'upgrade --yes --foreground --no-pause -- true'; do
             said=$({wrapper} \"$@\" $words 2>&1); code=$?; echo \"$words: $code $said\"
             [ $code = 4 ] || exit 11; case $said in *not-the-host*) ;; *) exit 12 ;; esac
         done
         {wrapper} \"$@\" check --textfile {metrics}; [ $? = 3 ] || exit 13; [ \"$before\" = \"$(sums)\" ] || exit 14
-        {wrapper} \"$@\" list; [ $? = 0 ] || exit 15",
-        state = node.state_dir().display(),
+        {wrapper} \"$@\" list; [ $? = 0 ] || exit 15; echo '{END}'\n",
         metrics = metrics.display(),
-    );
-    Run::of(&mut node.script_alone("true", &script, ""))
-        .exits(0)
-        .stdout_has(&["UNKNOWN: not-the-host: "]);
+    )
+}
+
+fn assert_counts_the_refusal(metrics: &Path) {
     let metrics = fs::read_to_string(metrics).expect("metrics");
     let counted = metrics.lines().any(|line| line.contains("not-the-host"));
     assert!(
         metrics.contains("netfix_check_status 3") && counted,
         "{metrics}"
     );
+}
+
+#[test]
+fn from_another_network_or_pid_namespace_everything_is_refused() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    let before: Vec<Capture> = pods.iter().map(Pod::capture).collect();
+    let metrics = [0, 1, 2, 3].map(|at| node.temp().join(format!("netfix-{at}.prom")));
+    let wrapped = WRAPPERS.iter().zip(&metrics);
+    let wrapped: String = wrapped
+        .map(|(wrapper, file)| refusals(wrapper, file))
+        .collect();
+    let script = format!(
+        "unset NETFIX_HOST_NETNS; \"$@\" snapshot || exit 10
+        sums() {{ find {state} -type f -not -name lock | sort | xargs cksum; }}; before=$(sums)
+        {wrapped}",
+        state = node.state_dir().display(),
+    );
+    let run = Run::of(&mut node.script_alone("true", &script, "")).exits(0);
+    for (said, wrapper) in run.out.split(END).zip(WRAPPERS) {
+        assert!(
+            said.contains("UNKNOWN: not-the-host: "),
+            "{wrapper}: {said}"
+        );
+    }
+    for file in &metrics {
+        assert_counts_the_refusal(file);
+    }
     node.lose_and_reload();
     node.restore();
     for (pod, before) in pods.iter().zip(&before) {
         pod.assert_same_as(before);
     }
-}
-
-#[test]
-fn another_network_namespace_is_never_the_host() {
-    refuses_everything("unshare --net");
-}
-
-#[test]
-fn a_pid_namespace_in_which_netfix_is_process_1_is_refused() {
-    refuses_everything("unshare --pid --fork --mount-proc");
-}
-
-#[test]
-fn a_pid_namespace_inside_that_of_the_records_is_refused() {
-    refuses_everything("unshare --pid --fork --mount-proc sh -c '\"$@\"; exit $?' sh");
-}
-
-#[test]
-fn a_proc_of_another_pid_namespace_is_refused() {
-    refuses_everything("unshare --pid --fork");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::common::background::wait_until;
 use crate::common::kept::{names, node_json};
-use crate::common::{Node, Pod, Run};
+use crate::common::{Node, Pod};
 
 fn listed(node: &Node) -> Vec<Value> {
     let run = node.netfix("list --generations -o json").exits(0);
@@ -399,14 +399,4 @@ fn leftovers_of_killed_runs_are_removed_and_nothing_else() {
     pods[0].ip("link set eth0 mtu 1400");
     node.snapshot();
     assert_eq!(names(&folder), ["1", "2", "notes"]);
-}
-
-#[test]
-fn prune_does_not_wait() {
-    let node = Node::new();
-    let _pods = node.simple_pods(1);
-    node.snapshot();
-    let lock = node.state_dir().join("lock").to_string_lossy().into_owned();
-    let mut command = node.netfix_command(&["flock", &lock], "prune --keep 1");
-    Run::of(&mut command).exits(4).errors(&[("lock-held", "")]);
 }

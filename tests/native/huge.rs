@@ -3,6 +3,9 @@
 use std::fmt::Write as _;
 use std::fs;
 
+use serde_json::{Value, json};
+
+use crate::common::capture::Capture;
 use crate::common::{Node, Pod, Run, kept};
 
 /// A pod with so many routes.
@@ -77,25 +80,6 @@ fn a_route_that_the_kernel_cannot_list_is_reported_and_the_other_pods_are_stored
     assert!(strange.has_eth0() && plain.has_eth0());
 }
 
-#[test]
-fn a_pod_beyond_its_budget_is_restored_after_the_others_and_reported() {
-    let node = Node::new();
-    let pods = [pod_with_routes(&node, 4000), node.pod("plain").simple()];
-    let before: Vec<_> = pods.iter().map(Pod::capture).collect();
-    node.snapshot();
-    node.lose_and_reload();
-    let mut restore = node.netfix_command(&["timeout", "600"], "restore -o json");
-    let run = Run::of(restore.args(["--pod-budget", "1ms"])).exits(0);
-    let run = run
-        .errors(&[])
-        .names("pod-budget", pods[0].name(), &["1 ms"]);
-    assert_eq!(run.pod(&pods[0])["state"], "restored");
-    for (pod, before) in pods.iter().zip(&before) {
-        pod.assert_same_as(before);
-    }
-    node.netfix("diff").exits(0);
-}
-
 /// A window whose COMMAND does nothing.
 fn window(node: &Node) -> Run {
     let words = "upgrade -o json --yes --foreground --no-pause --watch 0s";
@@ -103,14 +87,11 @@ fn window(node: &Node) -> Run {
     Run::of(upgrade.args(["--", "true"])).exits(0).errors(&[])
 }
 
-#[test]
-fn a_pod_with_more_routes_than_are_read_is_named_stops_no_window_and_comes_back() {
-    let node = Node::new();
-    let (large, plain) = (pod_with_routes(&node, 12_000), node.pod("plain").simple());
-    let before = large.capture();
+/// A pod with more routes than are read of it stops no window.
+fn windows_name_it_and_go_on(node: &Node, large: &Pod<'_>, plain: &Pod<'_>) {
     // Without a record it is read whole.
-    let first = window(&node);
-    assert_eq!(first.pod(&plain)["state"], "in-sync");
+    let first = window(node);
+    assert_eq!(first.pod(plain)["state"], "in-sync");
     node.netfix("check")
         .exits(1)
         .names("pod-budget", large.name(), &["5000"]);
@@ -118,21 +99,86 @@ fn a_pod_with_more_routes_than_are_read_is_named_stops_no_window_and_comes_back(
     let verify = verify
         .errors(&[])
         .names("gateway-unknown", large.name(), &["5000"]);
-    assert_eq!(verify.pod(&large)["state"], "unknown");
-    assert_eq!(verify.pod(&large)["gateways"][0]["reachable"], true);
-    assert_eq!(verify.pod(&plain)["state"], "reachable");
+    assert_eq!(verify.pod(large)["state"], "unknown");
+    assert_eq!(verify.pod(large)["gateways"][0]["reachable"], true);
+    assert_eq!(verify.pod(plain)["state"], "reachable");
     plain.ip("link set eth0 mtu 1400");
-    let second = window(&node).names("pod-budget", large.name(), &["5000"]);
-    assert_eq!(second.pod(&large)["state"], "unknown");
-    assert_eq!(second.pod(&plain)["state"], "in-sync");
+    let second = window(node).names("pod-budget", large.name(), &["5000"]);
+    assert_eq!(second.pod(large)["state"], "unknown");
+    assert_eq!(second.pod(plain)["state"], "in-sync");
+}
+
+/// `node.json` has the checkpoint of the large pod but for its routes. Returns it.
+fn the_large_checkpoint_is_kept_apart(node: &Node, large: &Pod<'_>) -> Value {
+    let state = kept::node_json(&node.state_dir());
+    let parts = state["large"].as_object().cloned().unwrap_or_default();
+    assert_eq!(parts.keys().collect::<Vec<_>>(), [large.name()]);
+    let part = &parts[large.name()]["checkpoint"]["netfix"]["state"];
+    assert!(part["addresses"].to_string().contains(&large.address()));
+    assert_eq!(part["routes"], json!([]));
+    state
+}
+
+/// Beyond its budget, the large pod is restored after the others.
+fn restore_with_a_small_budget(node: &Node, large: &Pod<'_>) {
+    let mut restore = node.netfix_command(&["timeout", "600"], "restore -o json");
+    let run = Run::of(restore.args(["--pod-budget", "1ms"])).exits(0);
+    let run = run.errors(&[]).names("pod-budget", large.name(), &["1 ms"]);
+    assert_eq!(run.pod(large)["state"], "restored");
+}
+
+/// After a loss, a damaged checkpoint of the large pod changes nothing in it; the right one does.
+fn restore_with_a_damaged_checkpoint(node: &Node, large: &Pod<'_>, plain: (&Pod<'_>, &Capture)) {
+    let bare = large.capture();
+    let file = node.checkpoint_of(large);
+    let text = fs::read_to_string(&file).expect("the checkpoint");
+    fs::write(&file, text.replacen("172.16.3.7", "172.16.3.8", 1)).expect("a damaged one");
+    node.netfix("restore")
+        .exits(5)
+        .errors(&[("checkpoint-corrupt", large.name())]);
+    bare.assert_same(&large.capture(), "the pod with a damaged checkpoint");
+    plain.0.assert_same_as(plain.1);
+    fs::write(&file, &text).expect("the checkpoint");
+    node.restore();
+}
+
+#[test]
+fn a_pod_with_more_routes_than_are_read_stops_no_window_and_comes_back_in_its_own_turn() {
+    let node = Node::new();
+    let (large, plain) = (pod_with_routes(&node, 12_000), node.pod("plain").simple());
+    let before = large.capture();
+    windows_name_it_and_go_on(&node, &large, &plain);
     let of_plain = plain.capture();
+    let come_back = || {
+        large.assert_same_as(&before);
+        plain.assert_same_as(&of_plain);
+    };
     node.lose_and_reload();
     node.netfix("check")
         .exits(2)
         .errors(&[("degraded", large.name()), ("degraded", plain.name())]);
     node.restore();
-    large.assert_same_as(&before);
-    plain.assert_same_as(&of_plain);
+    come_back();
+
+    // The same node without any record.
+    fs::remove_dir_all(node.state_dir()).expect("the state directory");
+    node.snapshot();
+    let mut state = the_large_checkpoint_is_kept_apart(&node, &large);
+    node.lose_and_reload();
+    restore_with_a_small_budget(&node, &large);
+    come_back();
+    node.netfix("diff").exits(0);
+    node.lose_and_reload();
+    restore_with_a_damaged_checkpoint(&node, &large, (&plain, &of_plain));
+    come_back();
+
+    // A node.json of an older netfix.
+    state.as_object_mut().expect("an object").remove("large");
+    let older = kept::with_checksum(state, "/checksum");
+    fs::write(node.state_dir().join("node.json"), older).expect("node.json");
+    node.lose_and_reload();
+    node.restore();
+    come_back();
 }
 
 #[test]
@@ -164,38 +210,4 @@ fn neither_rules_nor_neighbours_of_a_pod_stop_a_window() {
     for (pod, before) in pods.iter().zip(&before) {
         pod.assert_same_as(before);
     }
-}
-
-#[test]
-fn a_large_checkpoint_is_read_in_its_own_turn_and_a_damaged_one_changes_nothing() {
-    let node = Node::new();
-    let (large, plain) = (pod_with_routes(&node, 12_000), node.pod("plain").simple());
-    let [before, of_plain] = [&large, &plain].map(Pod::capture);
-    node.snapshot();
-    let mut state = kept::node_json(&node.state_dir());
-    let parts = state["large"].as_object().cloned().unwrap_or_default();
-    assert_eq!(parts.keys().collect::<Vec<_>>(), [large.name()]);
-    let part = &parts[large.name()]["checkpoint"]["netfix"]["state"];
-    assert!(part["addresses"].to_string().contains(&large.address()));
-    assert_eq!(part["routes"], serde_json::json!([]));
-    node.lose_and_reload();
-    let bare = large.capture();
-    let file = node.checkpoint_of(&large);
-    let text = fs::read_to_string(&file).expect("the checkpoint");
-    fs::write(&file, text.replacen("172.16.3.7", "172.16.3.8", 1)).expect("a damaged one");
-    node.netfix("restore")
-        .exits(5)
-        .errors(&[("checkpoint-corrupt", large.name())]);
-    bare.assert_same(&large.capture(), "the pod with a damaged checkpoint");
-    plain.assert_same_as(&of_plain);
-    fs::write(&file, &text).expect("the checkpoint");
-    node.restore();
-    large.assert_same_as(&before);
-    // A node.json of an older netfix.
-    state.as_object_mut().expect("an object").remove("large");
-    let older = kept::with_checksum(state, "/checksum");
-    fs::write(node.state_dir().join("node.json"), older).expect("node.json");
-    node.lose_and_reload();
-    node.restore();
-    large.assert_same_as(&before);
 }

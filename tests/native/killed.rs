@@ -32,7 +32,7 @@ fn a_restore_killed_at_any_instant_is_completed_by_the_next() {
     let before: Vec<_> = pods.iter().map(Pod::capture).collect();
     let host = node.capture();
     node.snapshot();
-    for milliseconds in [1, 3, 5, 7, 9, 12, 15, 20, 30] {
+    for milliseconds in [3, 9, 20, 40] {
         node.lose_and_reload();
         kill_after(&node, "restore", Duration::from_millis(milliseconds));
         node.restore();
@@ -40,22 +40,6 @@ fn a_restore_killed_at_any_instant_is_completed_by_the_next() {
             pod.assert_same_as(before);
         }
         node.assert_same_as(&host);
-    }
-}
-
-#[test]
-fn a_snapshot_killed_at_any_instant_leaves_whole_files() {
-    let node = Node::new();
-    let pods = node.simple_pods(3);
-    node.snapshot();
-    for milliseconds in [1, 2, 3, 4, 5, 6, 8, 10, 12, 15] {
-        pods[0].ip(&format!("link set eth0 mtu {}", 1400 + milliseconds));
-        kill_after(&node, "snapshot", Duration::from_millis(milliseconds));
-        node.netfix("list")
-            .exits(0)
-            .stdout_has(&[pods[0].name(), pods[1].name(), pods[2].name()]);
-        node.snapshot();
-        node.netfix("diff").exits(0);
     }
 }
 

@@ -12,7 +12,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::common::background::wait_until;
-use crate::common::{Node, Run};
+use crate::common::{Node, Pod, Run};
 
 /// A netfix that runs beside the test; the drop kills it, by its process id.
 struct Beside {
@@ -113,14 +113,7 @@ fn since(text: &str) -> Timestamp {
         .unwrap_or_else(|e| panic!("{word:?} is no time: {e}"))
 }
 
-#[test]
-fn a_second_netfix_reports_the_lock_holder_at_once_and_read_only_commands_do_not_wait() {
-    let node = Node::new();
-    let pods = node.simple_pods(1);
-    node.snapshot();
-    node.lose();
-    let before = Timestamp::now();
-    let holder = Beside::holding(&node);
+fn is_refused_at_once(node: &Node, holder: &Beside) {
     let who = format!("pid {}", holder.pid());
     for words in ["restore", "snapshot", "prune"] {
         let begin = Instant::now();
@@ -132,6 +125,11 @@ fn a_second_netfix_reports_the_lock_holder_at_once_and_read_only_commands_do_not
         assert!(begin.elapsed() < Duration::from_secs(30), "{words} waited");
         assert_eq!(run.err.lines().count(), 1, "{}", run.transcript());
     }
+}
+
+/// `before` is a time before its start.
+fn status_names(node: &Node, holder: &Beside, before: Timestamp) {
+    let who = format!("pid {}", holder.pid());
     node.netfix_alone("status").stdout_has(&[&who]);
     let status = node.netfix_alone("status -o json").json();
     let lock = status["status"]["lock"].as_str().expect("a holder");
@@ -145,7 +143,10 @@ fn a_second_netfix_reports_the_lock_holder_at_once_and_read_only_commands_do_not
         (before.as_second()..=Timestamp::now().as_second()).contains(&start.as_second()),
         "{start}"
     );
-    let show = format!("show {}", pods[0].name());
+}
+
+fn read_only_commands_do_not_wait(node: &Node, pod: &Pod<'_>) {
+    let show = format!("show {}", pod.name());
     for (words, code) in [
         ("list", 0),
         (&show, 0),
@@ -157,41 +158,9 @@ fn a_second_netfix_reports_the_lock_holder_at_once_and_read_only_commands_do_not
         node.netfix(words).exits(code).has_no("lock-held");
         assert!(begin.elapsed() < Duration::from_secs(30), "{words} waited");
     }
-    node.reload();
-    assert_eq!(holder.finish().code(), Some(0), "the first netfix failed");
-    assert_is_free(&node);
-    node.restore();
 }
 
-#[test]
-fn with_lock_wait_it_reports_the_holder_waits_and_runs() {
-    let node = Node::new();
-    let pods = node.simple_pods(1);
-    let before = pods[0].capture();
-    node.snapshot();
-    node.lose();
-    let mut holder = Beside::holding(&node);
-    let waiting = Beside::waiting(&node, "snapshot --lock-wait 30s", &holder);
-    assert!(!holder.has_ended(), "nothing was waited for");
-    node.reload();
-    assert_eq!(holder.finish().code(), Some(0), "the first netfix failed");
-    let stderr = waiting.stderr();
-    assert_eq!(
-        waiting.finish().code(),
-        Some(0),
-        "the second netfix failed: {stderr}"
-    );
-    assert_eq!(stderr.matches("pid ").count(), 1, "{stderr}");
-    pods[0].assert_same_as(&before);
-}
-
-#[test]
-fn the_lock_wait_times_out() {
-    let node = Node::new();
-    let _pods = node.simple_pods(1);
-    node.snapshot();
-    node.lose();
-    let holder = Beside::holding(&node);
+fn the_wait_times_out(node: &Node, holder: &Beside) {
     let begin = Instant::now();
     let run = node.netfix("snapshot --lock-wait 700ms").exits(4);
     let took = begin.elapsed();
@@ -209,13 +178,7 @@ fn the_lock_wait_times_out() {
         .lacks("waiting");
 }
 
-#[test]
-fn an_interrupt_ends_the_wait_at_once() {
-    let node = Node::new();
-    let _pods = node.simple_pods(1);
-    node.snapshot();
-    node.lose();
-    let holder = Beside::holding(&node);
+fn an_interrupt_ends_the_wait_at_once(node: &Node, holder: &Beside) {
     // Arguments after `--` are not netfix's.
     let upgrade = format!(
         "upgrade --state-dir {} --foreground --yes --lock-wait 60s --netns {} -- true",
@@ -227,7 +190,7 @@ fn an_interrupt_ends_the_wait_at_once() {
         "prune --lock-wait 60s",
         &upgrade,
     ] {
-        let waiting = Beside::waiting(&node, words, &holder);
+        let waiting = Beside::waiting(node, words, holder);
         let begin = Instant::now();
         waiting.signal(Signal::SIGINT);
         let status = waiting.finish();
@@ -245,6 +208,41 @@ fn an_interrupt_ends_the_wait_at_once() {
         .exits(4)
         .errors(&[("lock-held", "")])
         .names("lock-held", "", &[&format!("pid {}", holder.pid())]);
+}
+
+/// With `--lock-wait` it reports the holder, waits until the NIC is back and the holder has ended, and runs.
+fn it_waits_and_runs(node: &Node, mut holder: Beside) {
+    let waiting = Beside::waiting(node, "snapshot --lock-wait 30s", &holder);
+    assert!(!holder.has_ended(), "nothing was waited for");
+    node.reload();
+    assert_eq!(holder.finish().code(), Some(0), "the first netfix failed");
+    let stderr = waiting.stderr();
+    assert_eq!(
+        waiting.finish().code(),
+        Some(0),
+        "the second netfix failed: {stderr}"
+    );
+    assert_eq!(stderr.matches("pid ").count(), 1, "{stderr}");
+}
+
+#[test]
+fn a_second_netfix_reports_the_lock_holder_at_once_or_waits_and_read_only_commands_do_not_wait() {
+    let node = Node::new();
+    let pods = node.simple_pods(1);
+    let of_pod = pods[0].capture();
+    node.snapshot();
+    node.lose();
+    let before = Timestamp::now();
+    let holder = Beside::holding(&node);
+    is_refused_at_once(&node, &holder);
+    status_names(&node, &holder, before);
+    read_only_commands_do_not_wait(&node, &pods[0]);
+    the_wait_times_out(&node, &holder);
+    an_interrupt_ends_the_wait_at_once(&node, &holder);
+    it_waits_and_runs(&node, holder);
+    pods[0].assert_same_as(&of_pod);
+    assert_is_free(&node);
+    node.restore();
 }
 
 #[test]

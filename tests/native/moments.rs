@@ -66,22 +66,6 @@ fn a_checkpoint_of_another_boot_is_not_used_for_a_pod_with_its_cookie() {
 }
 
 #[test]
-fn verify_fails_for_a_bare_pod_without_a_checkpoint() {
-    let node = Node::new();
-    let pods = node.simple_pods(2);
-    node.snapshot();
-    fs::remove_file(node.checkpoint_of(&pods[1])).expect("the checkpoint goes");
-    fs::remove_dir_all(node.generations_folder()).expect("the generations go");
-    node.lose_and_reload();
-    node.netfix("restore")
-        .exits(5)
-        .errors(&[("checkpoint-missing", pods[1].name())]);
-    node.netfix("verify")
-        .exits(5)
-        .errors(&[("checkpoint-missing", pods[1].name())]);
-}
-
-#[test]
 fn a_namespace_that_never_had_an_interface_is_not_a_problem_after_the_loss() {
     let node = Node::new();
     let _pods = node.simple_pods(1);

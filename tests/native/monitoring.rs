@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::common::{Node, Run, tool};
+use crate::common::{Node, Pod, Run, tool};
 
 #[test]
 fn a_plugin_that_cannot_check_prints_one_line_and_is_unknown() {
@@ -28,11 +28,8 @@ fn a_plugin_that_cannot_check_prints_one_line_and_is_unknown() {
     }
 }
 
-#[test]
-fn the_plugin_line_is_one_line_with_performance_data() {
-    let node = Node::new();
-    let pods = node.simple_pods(2);
-    node.snapshot();
+/// The plugin's line of a node that is well.
+fn the_line_says_that_all_is_well(node: &Node) {
     let run = node.netfix("check --nagios").exits(0);
     assert_eq!(run.out.lines().count(), 1, "{}", run.transcript());
     assert!(
@@ -41,7 +38,10 @@ fn the_plugin_line_is_one_line_with_performance_data() {
         "{}",
         run.transcript()
     );
-    node.lose_and_reload();
+}
+
+/// The plugin's line after a loss.
+fn the_line_names_a_pod_and_has_performance_data(node: &Node, pods: &[Pod<'_>]) {
     let run = node.netfix("check --nagios").exits(2);
     let (text, data) = run
         .out
@@ -97,45 +97,42 @@ fn sample(text: &str, name: &str) -> f64 {
     found.unwrap_or_else(|| panic!("no {name} in\n{text}")).1
 }
 
-#[test]
+/// The metrics of a node that is well, in a new file.
 #[expect(clippy::float_cmp, reason = "counts are whole numbers")]
-fn the_metrics_show_the_findings_and_are_replaced_atomically() {
-    let node = Node::new();
-    let _pods = node.simple_pods(2);
-    node.netfix_alone("snapshot").exits(0);
-    let file = node.temp().join("netfix.prom");
-    let check = format!("check -q --textfile {}", file.display());
-    // As the units of systemd do.
-    node.alone("umask 077", &check).exits(0);
-    let text = fs::read_to_string(&file).expect("the metrics");
-    assert_eq!(sample(&text, "netfix_check_status"), 0.0);
-    assert_eq!(sample(&text, "netfix_pods{state=\"in-sync\"}"), 2.0);
-    assert_eq!(sample(&text, "netfix_drift_steps"), 0.0);
-    assert!(sample(&text, "netfix_checkpoint_oldest_age_seconds") < 60.0);
+fn the_metrics_say_that_all_is_well(file: &Path, text: &str) {
+    assert_eq!(sample(text, "netfix_check_status"), 0.0);
+    assert_eq!(sample(text, "netfix_pods{state=\"in-sync\"}"), 2.0);
+    assert_eq!(sample(text, "netfix_drift_steps"), 0.0);
+    assert!(sample(text, "netfix_checkpoint_oldest_age_seconds") < 60.0);
     // node_exporter runs as another user.
     assert_eq!(
-        fs::metadata(&file)
+        fs::metadata(file)
             .expect("the metrics")
             .permissions()
             .mode()
             & 0o777,
         0o644
     );
-    node.lose_and_reload();
-    node.netfix_alone(&check).exits(2);
-    let text = fs::read_to_string(&file).expect("the metrics");
-    assert_eq!(sample(&text, "netfix_check_status"), 2.0);
-    assert_eq!(sample(&text, "netfix_pods{state=\"degraded\"}"), 2.0);
-    assert_eq!(sample(&text, "netfix_pods{state=\"in-sync\"}"), 0.0);
+}
+
+/// The metrics after a loss.
+#[expect(clippy::float_cmp, reason = "counts are whole numbers")]
+fn the_metrics_show_the_loss(text: &str) {
+    assert_eq!(sample(text, "netfix_check_status"), 2.0);
+    assert_eq!(sample(text, "netfix_pods{state=\"degraded\"}"), 2.0);
+    assert_eq!(sample(text, "netfix_pods{state=\"in-sync\"}"), 0.0);
     assert_eq!(
         sample(
-            &text,
+            text,
             "netfix_findings{code=\"degraded\",severity=\"error\"}"
         ),
         2.0,
         "the two pods: what took their links took the host's addresses, too, which is a warning"
     );
-    assert!(sample(&text, "netfix_drift_steps") >= 2.0);
+    assert!(sample(text, "netfix_drift_steps") >= 2.0);
+}
+
+fn nothing_is_left_beside_the_metrics(node: &Node) {
     let beside = fs::read_dir(node.temp()).expect("the folder").flatten();
     let left = beside
         .filter(|entry| entry.file_name().to_string_lossy().contains("netfix.prom"))
@@ -143,21 +140,8 @@ fn the_metrics_show_the_findings_and_are_replaced_atomically() {
     assert_eq!(left, 1, "something is left beside the metrics");
 }
 
-/// The metrics of a node that is well.
-fn metrics(node: &Node) -> String {
-    let file = node.temp().join("netfix.prom");
-    node.netfix_alone(&format!("check --textfile {}", file.display()))
-        .exits(0);
-    fs::read_to_string(&file).expect("the metrics")
-}
-
-#[test]
-fn every_metric_has_a_help_text_and_a_type_of_its_own() {
-    let node = Node::new();
-    let _pod = node.pod("web").simple();
-    node.netfix_alone("snapshot").exits(0);
-    let text = metrics(&node);
-    for (name, _) in samples(&text) {
+fn every_metric_has_a_help_text_and_a_type_of_its_own(text: &str) {
+    for (name, _) in samples(text) {
         let family = name.split('{').next().unwrap_or_default();
         for kind in ["HELP", "TYPE"] {
             let count = text
@@ -177,34 +161,40 @@ fn values<'a>(text: &'a str, metric: &str, label: &str) -> Vec<&'a str> {
         .collect()
 }
 
-#[test]
-fn every_state_and_every_cause_of_a_loss_is_exported_documented_and_drawn() {
-    let node = Node::new();
-    let _pod = node.pod("web").simple();
-    node.netfix_alone("snapshot").exits(0);
-    let text = metrics(&node);
-    let read = |name: &str| {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
-        fs::read_to_string(path).expect(name)
-    };
-    let (document, dashboard) = (
-        read("docs/reference/metrics.md"),
-        read("contrib/grafana/dashboard.json"),
-    );
-    let dashboard: Value = serde_json::from_str(&dashboard).expect("JSON");
-    let panels = dashboard["panels"].as_array().expect("panels");
-    let panel = |title: &str| {
+/// What is documented and drawn of the metrics.
+struct Shown {
+    document: String,
+    dashboard: Value,
+}
+
+impl Shown {
+    fn read() -> Self {
+        let read = |name: &str| {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
+            fs::read_to_string(path).expect(name)
+        };
+        let dashboard = read("contrib/grafana/dashboard.json");
+        Self {
+            document: read("docs/reference/metrics.md"),
+            dashboard: serde_json::from_str(&dashboard).expect("JSON"),
+        }
+    }
+
+    fn panel(&self, title: &str) -> &Value {
+        let panels = self.dashboard["panels"].as_array().expect("panels");
         let panel = panels.iter().find(|panel| panel["title"] == title);
         panel.unwrap_or_else(|| panic!("no panel {title}"))
-    };
+    }
+}
 
-    // A colour of its own for each state; what is lost has one, whatever the cause.
-    let states = values(&text, "netfix_pods", "state");
+/// A colour of its own for each state; what is lost has one, whatever the cause.
+fn every_state_is_exported_documented_and_drawn(text: &str, shown: &Shown) {
+    let states = values(text, "netfix_pods", "state");
     assert!(
         states.contains(&"new") && states.contains(&"in-sync"),
         "{text}"
     );
-    let overrides = panel("Pods by state")["fieldConfig"]["overrides"].as_array();
+    let overrides = shown.panel("Pods by state")["fieldConfig"]["overrides"].as_array();
     let colours: Vec<(&str, String)> = overrides
         .expect("overrides")
         .iter()
@@ -221,13 +211,15 @@ fn every_state_and_every_cause_of_a_loss_is_exported_documented_and_drawn() {
         let drawn = if state == "degraded" { "lost" } else { state };
         let of_state = colours.iter().filter(|(name, _)| *name == drawn);
         assert_eq!(of_state.count(), 1, "{state}: {colours:?}");
-        assert!(document.contains(&format!("`{state}`")), "{state}");
+        assert!(shown.document.contains(&format!("`{state}`")), "{state}");
     }
     let different: BTreeSet<&String> = colours.iter().map(|(_, colour)| colour).collect();
     assert_eq!(different.len(), colours.len(), "{colours:?}");
+}
 
-    // Always, so that an alert ends with a zero.
-    let causes = values(&text, "netfix_pods_lost", "cause");
+/// Always, so that an alert ends with a zero.
+fn every_cause_of_a_loss_is_exported_documented_and_drawn(text: &str, shown: &Shown) {
+    let causes = values(text, "netfix_pods_lost", "cause");
     for cause in [
         "addresses",
         "default-route",
@@ -239,7 +231,7 @@ fn every_state_and_every_cause_of_a_loss_is_exported_documented_and_drawn() {
     ] {
         assert!(causes.contains(&cause), "{cause}: {text}");
     }
-    let query = &panel("Lost pods by node and cause")["targets"][0]["expr"];
+    let query = &shown.panel("Lost pods by node and cause")["targets"][0]["expr"];
     let query = query.as_str().unwrap_or_default();
     assert!(
         query.contains("by (instance, cause) (netfix_pods_lost{instance=~\"$instance\"})"),
@@ -247,9 +239,42 @@ fn every_state_and_every_cause_of_a_loss_is_exported_documented_and_drawn() {
     );
     for cause in causes {
         let name = format!("netfix_pods_lost{{cause=\"{cause}\"}}");
-        assert!(samples(&text).contains(&(name, 0.0)), "{cause}: {text}");
-        assert!(document.contains(&format!("`{cause}`")), "{cause}");
+        assert!(samples(text).contains(&(name, 0.0)), "{cause}: {text}");
+        assert!(shown.document.contains(&format!("`{cause}`")), "{cause}");
     }
+}
+
+#[test]
+fn the_plugin_line_and_the_metrics_show_a_node_that_is_well_and_a_loss() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    node.snapshot();
+    the_line_says_that_all_is_well(&node);
+    node.netfix_alone("snapshot").exits(0);
+    let file = node.temp().join("netfix.prom");
+    let check = format!("check -q --textfile {}", file.display());
+    // As the units of systemd do.
+    node.alone("umask 077", &check).exits(0);
+    let text = fs::read_to_string(&file).expect("the metrics");
+    the_metrics_say_that_all_is_well(&file, &text);
+    every_metric_has_a_help_text_and_a_type_of_its_own(&text);
+    let shown = Shown::read();
+    every_state_is_exported_documented_and_drawn(&text, &shown);
+    every_cause_of_a_loss_is_exported_documented_and_drawn(&text, &shown);
+    node.lose_and_reload();
+    the_line_names_a_pod_and_has_performance_data(&node, &pods);
+    node.netfix_alone(&check).exits(2);
+    let text = fs::read_to_string(&file).expect("the metrics");
+    the_metrics_show_the_loss(&text);
+    nothing_is_left_beside_the_metrics(&node);
+}
+
+/// The metrics of a node that is well.
+fn metrics(node: &Node) -> String {
+    let file = node.temp().join("netfix.prom");
+    node.netfix_alone(&format!("check --textfile {}", file.display()))
+        .exits(0);
+    fs::read_to_string(&file).expect("the metrics")
 }
 
 #[test]
@@ -319,7 +344,7 @@ fn a_pod_whose_record_is_damaged_makes_no_cause_of_a_loss_zero() {
 }
 
 #[test]
-fn a_selection_never_writes_the_metrics_of_the_node() {
+fn a_selection_never_writes_the_metrics_of_the_node_and_unwritable_ones_are_reported() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     node.netfix_alone("snapshot").exits(0);
@@ -337,13 +362,6 @@ fn a_selection_never_writes_the_metrics_of_the_node() {
         line.stdout_has(&["NETFIX UNKNOWN - "]);
         assert!(!file.exists(), "{selector}");
     }
-}
-
-#[test]
-fn metrics_that_cannot_be_written_are_reported() {
-    let node = Node::new();
-    let _pod = node.pod("web").simple();
-    node.netfix_alone("snapshot").exits(0);
     node.netfix_alone("check --textfile /nowhere/at/all.prom")
         .exits(3)
         .errors(&[("unwritable", "")])

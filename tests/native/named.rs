@@ -168,20 +168,3 @@ fn rules_that_match_another_link_are_told_until_they_are_loaded_again_or_given_u
     is_calm(&node.netfix_json("check").exits(0));
     is_calm(&node.netfix_json("restore").exits(0));
 }
-
-#[test]
-fn a_rule_of_a_tunnel_that_is_away_is_no_finding() {
-    let node = Node::new();
-    let _pods = node.simple_pods(1);
-    node.ns.ip("link add tun7 type bridge");
-    let mut nft = node.ns.exec("nft");
-    let rules =
-        "table inet vpn { chain in { type filter hook input priority 0; iif tun7 accept; }; }";
-    assert!(nft.arg(rules).status().expect("nft").success());
-    node.snapshot();
-    node.ns.ip("link del tun7");
-    is_calm(&node.netfix_json("check").exits(0));
-    node.snapshot();
-    is_calm(&node.netfix_json("check").exits(0));
-    is_calm(&node.netfix_json("verify").exits(0));
-}

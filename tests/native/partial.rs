@@ -124,30 +124,6 @@ fn an_interface_created_by_hand_is_completed_and_stays_the_same_device() {
 }
 
 #[test]
-fn single_missing_parts_of_an_existing_interface_are_restored() {
-    let node = Node::new();
-    let pod = node.pod("web").simple();
-    pod.ip(&format!("addr add {}/64 dev eth0", pod.address6()));
-    pod.ip("route add 172.16.0.0/12 via 10.88.0.1 metric 50");
-    pod.ip("neigh add 10.88.0.77 lladdr 02:00:00:77:00:01 nud permanent dev eth0");
-    let before = pod.capture();
-    node.snapshot();
-    let address = pod.address6();
-    for missing in [
-        format!("addr del {address}/64 dev eth0"),
-        "route del 172.16.0.0/12".to_owned(),
-        "route del default".to_owned(),
-        "neigh del 10.88.0.77 dev eth0".to_owned(),
-        "link set eth0 mtu 1400".to_owned(),
-    ] {
-        pod.ip(&missing);
-        node.netfix("diff").exits(3);
-        node.restore();
-        pod.assert_same_as(&before);
-    }
-}
-
-#[test]
 fn an_interface_created_by_hand_with_another_index_is_kept_and_reported() {
     let node = Node::new();
     let pod = node.pod("web").simple();

@@ -77,27 +77,6 @@ fn cri_supplies_the_names_of_namespaces() {
 }
 
 #[test]
-fn names_from_a_runtime_are_kept_when_no_runtime_is_queried() {
-    let node = Node::new();
-    let pods = node.simple_pods(1);
-    let sandbox = Sandbox {
-        attempt: 1,
-        ..Sandbox::of(&pods[0], "web-0", 1)
-    };
-    let runtime = cri(&node, std::slice::from_ref(&sandbox));
-    node.netfix(&format!("snapshot {}", auto(&runtime.socket)))
-        .exits(0);
-    drop(runtime);
-    let run = node.netfix_json("snapshot --runtime none").exits(0);
-    assert_eq!(
-        pod_identity(&run, &pods[0]),
-        expected_identity(&sandbox),
-        "{}",
-        run.transcript()
-    );
-}
-
-#[test]
 fn a_runtime_with_v1alpha2_only_is_supported() {
     let node = Node::new();
     let pods = node.simple_pods(1);
@@ -234,31 +213,6 @@ fn a_sandbox_that_ends_after_the_list_call_is_gone() {
         .netfix_json(&format!("snapshot {}", auto(&runtime.socket)))
         .exits(0);
     assert_eq!(run.json()["problems"], json!([]), "{}", run.transcript());
-}
-
-#[test]
-fn two_sandbox_ids_with_the_same_beginning_are_two_pods() {
-    let node = Node::new();
-    let pods = node.simple_pods(2);
-    let one = Sandbox::of(&pods[0], "web-0", 1);
-    let other = Sandbox {
-        id: one.id.replace("abcdef", "fedcba"),
-        ..Sandbox::of(&pods[1], "web-1", 2)
-    };
-    assert_eq!(one.short_id(), other.short_id());
-    let runtime = cri(&node, &[one, other]);
-    let run = node
-        .netfix_json(&format!("snapshot {}", auto(&runtime.socket)))
-        .exits(0);
-    assert_ne!(
-        run.pod(&pods[0])["id"],
-        run.pod(&pods[1])["id"],
-        "{}",
-        run.transcript()
-    );
-    for pod in &pods {
-        assert!(node.checkpoint_of(pod).exists());
-    }
 }
 
 #[test]

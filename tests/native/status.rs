@@ -108,15 +108,6 @@ fn a_nic_without_carrier_is_shown_beside_pods_that_have_everything() {
 }
 
 #[test]
-fn a_pod_that_lost_only_its_addresses_has_no_network() {
-    let node = Node::new();
-    let pods = node.simple_pods(3);
-    node.netfix_alone("snapshot").exits(0);
-    pods[1].ip("addr flush dev eth0");
-    assert_network(&node, "2 of 3 pods have theirs. Run `netfix restore`");
-}
-
-#[test]
 fn a_pod_without_interface_and_without_checkpoint_has_no_network() {
     let node = Node::new();
     let _old = node.simple_pods(1);

@@ -5,7 +5,7 @@ use std::fs;
 use crate::common::background::wait_until;
 use crate::common::machine::Machine;
 use crate::common::systemd::{ADMINISTRATOR, PACKAGES};
-use crate::common::{Node, Run, tool};
+use crate::common::{Node, tool};
 
 #[test]
 fn units_of_packages_and_of_the_administrator_start_and_only_some_can_be_masked() {
@@ -64,25 +64,6 @@ fn dbus_timers_and_the_journal_work() {
     };
     let heard = || journal().lines().any(|line| line == "word of a timer");
     assert!(wait_until(heard), "{}", journal());
-}
-
-#[test]
-fn pods_have_the_same_names_inside_and_outside() {
-    let node = Node::new();
-    let pods = node.simple_pods(2);
-    let machine = Machine::with_systemd(&node);
-    for pod in &pods {
-        machine.adopt(&pod.ns);
-    }
-    let run = Run::inside(
-        &machine,
-        &node.state_dir(),
-        "snapshot --runtime none -o wide",
-    )
-    .exits(0);
-    run.stdout_has(&[pods[0].name(), pods[1].name()]);
-    let stored = pods.iter().map(|pod| node.checkpoint_of(pod));
-    assert_eq!(stored.collect::<std::collections::BTreeSet<_>>().len(), 2);
 }
 
 #[test]

@@ -15,74 +15,75 @@ use crate::common::{Node, Pod, ReportedProblem, Run};
 /// The time limit of a command: a runtime that has identified itself may be silent for 8 s.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// `netfix snapshot WORDS` refuses in time with `object` and `why`; every file of an earlier snapshot stays;
-/// with `--runtime none` it works.
-fn assert_refused(node: &Node, words: &str, object: &str, why: &str) {
-    assert_refused_by(
-        node,
-        || node.netfix_json(&format!("snapshot {words}")),
-        &[(object, why)],
-    );
+/// A node with an earlier snapshot, every file of which stays.
+struct Refusals<'n> {
+    node: &'n Node,
+    files: Vec<(PathBuf, String)>,
 }
 
-/// One of a few attempts may be slow on a busy machine.
-fn assert_refused_by(node: &Node, netfix: impl Fn() -> Run, reported: &[(&str, &str)]) {
-    node.snapshot();
-    let files = node.state_files();
-    let is_soon = || {
-        let started = Instant::now();
-        let run = netfix().exits(4);
-        let took = started.elapsed();
-        let problems = run.coded("runtime-unreachable");
-        for (object, why) in reported {
-            let has_reason = |problem: &ReportedProblem| {
-                let message = &problem.message;
-                problem.object.contains(object)
-                    && message.contains(why)
-                    && (message.contains("--runtime none")
-                        || message.contains("--runtime-endpoint"))
-            };
-            assert!(
-                problems.iter().any(has_reason),
-                "no message has {why:?} about {object}\n{}",
+impl<'n> Refusals<'n> {
+    fn begin(node: &'n Node) -> Self {
+        node.snapshot();
+        let files = node.state_files();
+        Self { node, files }
+    }
+
+    /// `netfix snapshot WORDS` refuses in time with `object` and `why`.
+    fn refuses(&self, words: &str, object: &str, why: &str) {
+        let netfix = || self.node.netfix_json(&format!("snapshot {words}"));
+        self.refuses_each(netfix, &[(object, why)]);
+    }
+
+    /// One of a few attempts may be slow on a busy machine.
+    fn refuses_each(&self, netfix: impl Fn() -> Run, reported: &[(&str, &str)]) {
+        let is_soon = || {
+            let started = Instant::now();
+            let run = netfix().exits(4);
+            let took = started.elapsed();
+            let problems = run.coded("runtime-unreachable");
+            for (object, why) in reported {
+                let has_reason = |problem: &ReportedProblem| {
+                    let message = &problem.message;
+                    problem.object.contains(object)
+                        && message.contains(why)
+                        && (message.contains("--runtime none")
+                            || message.contains("--runtime-endpoint"))
+                };
+                assert!(
+                    problems.iter().any(has_reason),
+                    "no message has {why:?} about {object}\n{}",
+                    run.transcript()
+                );
+            }
+            assert_eq!(
+                self.files,
+                self.node.state_files(),
+                "the state folder was changed\n{}",
                 run.transcript()
             );
-        }
-        assert_eq!(
-            files,
-            node.state_files(),
-            "the state folder was changed\n{}",
-            run.transcript()
+            took < LIMIT
+        };
+        assert!(
+            (0..3).any(|_| is_soon()),
+            "netfix took longer than {LIMIT:?} each time"
         );
-        took < LIMIT
-    };
-    assert!(
-        (0..3).any(|_| is_soon()),
-        "netfix took longer than {LIMIT:?} each time"
-    );
-    node.netfix("snapshot --runtime none").exits(0);
+    }
+
+    /// What the messages say helps.
+    fn end(self) {
+        self.node.netfix("snapshot --runtime none").exits(0);
+    }
+}
+
+/// One refusal.
+fn assert_refused_by(node: &Node, netfix: impl Fn() -> Run, reported: &[(&str, &str)]) {
+    let refusals = Refusals::begin(node);
+    refusals.refuses_each(netfix, reported);
+    refusals.end();
 }
 
 fn socket(node: &Node) -> PathBuf {
     node.temp().join("runtime.sock")
-}
-
-/// Netfix reports a runtime that knows the pods but fails.
-fn refused_by_cri(script: impl FnOnce(Vec<Sandbox>) -> Script, why: &str) {
-    let node = Node::new();
-    let pods = node.simple_pods(4);
-    let sandboxes = pods
-        .iter()
-        .zip(1..)
-        .map(|(pod, number)| Sandbox::of(pod, "web", number))
-        .collect();
-    let runtime = FakeCri::start(&socket(&node), script(sandboxes));
-    assert_refused(
-        &node,
-        &auto(&runtime.socket),
-        &runtime.socket.display().to_string(),
-        why,
-    );
 }
 
 #[test]
@@ -90,22 +91,54 @@ fn a_runtime_that_accepts_connections_and_never_answers() {
     let node = Node::new();
     let _pods = node.simple_pods(2);
     let _listener = UnixListener::bind(socket(&node)).expect("a socket");
+    let refusals = Refusals::begin(&node);
     for which in ["auto", "docker"] {
         let words = auto(&socket(&node)).replace("auto", which);
-        assert_refused(&node, &words, "runtime.sock", "no answer");
+        refusals.refuses(&words, "runtime.sock", "no answer");
     }
+    refusals.end();
+}
+
+/// How a runtime that knows the pods may fail, each with the reason that netfix reports.
+fn failing() -> [(Script, &'static str); 4] {
+    let fails_at = |step| Script {
+        fails_at: Some((step, "disk on fire")),
+        ..Script::default()
+    };
+    let hangs = Script {
+        hangs_at: Some(Step::Status),
+        ..Script::default()
+    };
+    let dies = Script {
+        dies_after: Some(2),
+        ..Script::default()
+    };
+    [
+        (hangs, "PodSandboxStatus"),
+        (dies, "ECONNREFUSED"),
+        (fails_at(Step::Version), "disk on fire"),
+        (fails_at(Step::Status), "disk on fire"),
+    ]
 }
 
 #[test]
-fn a_runtime_that_hangs_when_inspecting_a_pod() {
-    refused_by_cri(
-        |sandboxes| Script {
-            sandboxes,
-            hangs_at: Some(Step::Status),
-            ..Script::default()
-        },
-        "PodSandboxStatus",
-    );
+fn a_runtime_that_hangs_when_inspecting_a_pod_dies_halfway_or_answers_with_an_error() {
+    let node = Node::new();
+    let pods = node.simple_pods(4);
+    let refusals = Refusals::begin(&node);
+    for (script, why) in failing() {
+        let sandboxes = pods.iter().zip(1..);
+        let script = Script {
+            sandboxes: sandboxes
+                .map(|(pod, number)| Sandbox::of(pod, "web", number))
+                .collect(),
+            ..script
+        };
+        let runtime = FakeCri::start(&socket(&node), script);
+        let path = runtime.socket.display().to_string();
+        refusals.refuses(&auto(&runtime.socket), &path, why);
+    }
+    refusals.end();
 }
 
 #[test]
@@ -127,50 +160,28 @@ fn a_slow_runtime_has_time_while_it_answers() {
 }
 
 #[test]
-fn a_runtime_that_dies_halfway() {
-    refused_by_cri(
-        |sandboxes| Script {
-            sandboxes,
-            dies_after: Some(2),
-            ..Script::default()
-        },
-        "ECONNREFUSED",
-    );
-}
-
-#[test]
-fn a_runtime_that_answers_with_an_error() {
-    for step in [Step::Version, Step::Status] {
-        refused_by_cri(
-            |sandboxes| Script {
-                sandboxes,
-                fails_at: Some((step, "disk on fire")),
-                ..Script::default()
-            },
-            "disk on fire",
-        );
-    }
-}
-
-#[test]
 fn a_dead_runtime_whose_socket_is_left() {
     let node = Node::new();
     let _pods = node.simple_pods(2);
     dead_socket(&socket(&node));
+    let refusals = Refusals::begin(&node);
     for which in ["auto", "docker"] {
         let words = auto(&socket(&node)).replace("auto", which);
-        assert_refused(&node, &words, "runtime.sock", "ECONNREFUSED");
+        refusals.refuses(&words, "runtime.sock", "ECONNREFUSED");
     }
+    refusals.end();
 }
 
 #[test]
 fn a_runtime_whose_socket_is_not_at_the_given_path() {
     let node = Node::new();
     let _pods = node.simple_pods(1);
+    let refusals = Refusals::begin(&node);
     for which in ["auto", "docker"] {
         let words = auto(Path::new("/nowhere/runtime.sock")).replace("auto", which);
-        assert_refused(&node, &words, "/nowhere/runtime.sock", "ENOENT");
+        refusals.refuses(&words, "/nowhere/runtime.sock", "ENOENT");
     }
+    refusals.end();
 }
 
 #[test]
@@ -184,9 +195,11 @@ fn a_server_with_neither_protocol() {
             ..Script::default()
         },
     );
-    assert_refused(&node, &auto(&runtime.socket), "runtime.sock", "neither");
+    let refusals = Refusals::begin(&node);
+    refusals.refuses(&auto(&runtime.socket), "runtime.sock", "neither");
     let words = auto(&runtime.socket).replace("auto", "cri");
-    assert_refused(&node, &words, "runtime.sock", "offers no CRI");
+    refusals.refuses(&words, "runtime.sock", "offers no CRI");
+    refusals.end();
 }
 
 #[test]
@@ -194,19 +207,16 @@ fn docker_that_answers_with_an_error_or_hangs() {
     let node = Node::new();
     let pod = node.pod("web").simple().with_process();
     let failing = FakeDocker::failing(&node.temp().join("failing.sock"));
-    assert_refused(&node, &auto(&failing.socket), "failing.sock", "500");
+    let refusals = Refusals::begin(&node);
+    refusals.refuses(&auto(&failing.socket), "failing.sock", "500");
     let web = Container {
         id: id(1),
         pid: pod.process_id(),
         ..Container::default()
     };
     let hanging = FakeDocker::hanging(&node.temp().join("hanging.sock"), vec![web]);
-    assert_refused(
-        &node,
-        &auto(&hanging.socket),
-        "hanging.sock",
-        "GET /containers/",
-    );
+    refusals.refuses(&auto(&hanging.socket), "hanging.sock", "GET /containers/");
+    refusals.end();
 }
 
 /// An engine of Docker whose list of containers has no end; the most that it could send to one client.
@@ -245,7 +255,9 @@ fn docker_whose_list_has_no_end() {
     let _pods = node.simple_pods(1);
     let sent = endless(&socket(&node));
     let path = socket(&node).display().to_string();
-    assert_refused(&node, &auto(&socket(&node)), &path, "length limit exceeded");
+    let refusals = Refusals::begin(&node);
+    refusals.refuses(&auto(&socket(&node)), &path, "length limit exceeded");
+    refusals.end();
     let sent = sent.load(Ordering::SeqCst) >> 20;
     assert!((16..18).contains(&sent), "{sent} MiB were read");
 }
@@ -288,17 +300,16 @@ fn all_silent_runtimes_are_reported_within_the_time_of_one() {
 fn no_runtime_although_the_user_requires_one() {
     let node = Node::new();
     let _pods = node.simple_pods(1);
+    let refusals = Refusals::begin(&node);
     for (which, path) in [
         ("cri", "/run/containerd/containerd.sock"),
         ("docker", "/run/docker.sock"),
     ] {
         let words = format!("snapshot --runtime {which} -o json");
-        assert_refused_by(
-            &node,
-            || node.netfix_with_sockets(&[], &words),
-            &[(which, path)],
-        );
+        let netfix = || node.netfix_with_sockets(&[], &words);
+        refusals.refuses_each(netfix, &[(which, path)]);
     }
+    refusals.end();
     node.netfix_with_sockets(&[], "snapshot --runtime auto")
         .exits(0);
 }
@@ -331,8 +342,9 @@ fn a_runtime_that_lists_no_pod_while_pods_run() {
     ];
     let mounted_only = node.pod("tool").simple();
     let runtime = FakeCri::start(&socket(&node), Script::default());
+    let refusals = Refusals::begin(&node);
     for pod in &pods {
-        assert_refused(&node, &auto(&runtime.socket), "runtime.sock", pod.name());
+        refusals.refuses(&auto(&runtime.socket), "runtime.sock", pod.name());
     }
     assert!(runtime.lists() >= 4, "it was not queried again");
     let run = node
@@ -340,7 +352,8 @@ fn a_runtime_that_lists_no_pod_while_pods_run() {
         .exits(4);
     run.lacks(mounted_only.name());
     let docker = FakeDocker::start(&node.temp().join("docker.sock"), Vec::new());
-    assert_refused(&node, &auto(&docker.socket), "docker.sock", pods[0].name());
+    refusals.refuses(&auto(&docker.socket), "docker.sock", pods[0].name());
+    refusals.end();
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::common::background::Background;
-use crate::common::{Node, Pod};
+use crate::common::{Node, Pod, ReportedProblem, Run};
 
 /// A pod with a VXLAN on the node's parent, which is lost with it: a table of networks of its own makes it one that netfix cannot
 /// make again.
@@ -68,24 +68,30 @@ const OBJECTS: [(&str, Make); 6] = [
     ("XDP program", |_, pod| pod.attach_program("xdp")),
 ];
 
+/// Each pod has an error that names its object of `OBJECTS`, and there is no other error.
+fn names_each_object(mut run: Run, pods: &[Pod<'_>]) {
+    let errors: Vec<_> = pods.iter().map(|pod| ("unsupported", pod.name())).collect();
+    run = run.errors(&errors);
+    for (pod, (word, _)) in pods.iter().zip(OBJECTS) {
+        run = run.names("unsupported", pod.name(), &[word]);
+    }
+}
+
 #[test]
 fn a_check_is_critical_for_each_object_that_no_restore_could_bring_back() {
-    for (word, make) in OBJECTS {
-        let node = Node::new();
-        let (strange, _plain) = (node.pod("strange").simple(), node.pod("plain").simple());
-        make(&node, &strange);
-        node.netfix_alone("snapshot")
-            .exits(5)
-            .errors(&[("unsupported", strange.name())])
-            .names("unsupported", strange.name(), &[word]);
-        let file = node.temp().join("netfix.prom");
-        node.netfix_alone(&format!("check --textfile {}", file.display()))
-            .exits(2)
-            .errors(&[("unsupported", strange.name())])
-            .names("unsupported", strange.name(), &[word]);
-        let text = fs::read_to_string(&file).expect("the metrics");
-        assert!(text.contains("\nnetfix_unsupported_objects 1\n"), "{text}");
-    }
+    let node = Node::new();
+    let pods = OBJECTS.map(|(_, make)| {
+        let pod = node.pod("strange").simple();
+        make(&node, &pod);
+        pod
+    });
+    let _plain = node.pod("plain").simple();
+    names_each_object(node.netfix_alone("snapshot").exits(5), &pods);
+    let file = node.temp().join("netfix.prom");
+    let run = node.netfix_alone(&format!("check --textfile {}", file.display()));
+    names_each_object(run.exits(2), &pods);
+    let text = fs::read_to_string(&file).expect("the metrics");
+    assert!(text.contains("\nnetfix_unsupported_objects 6\n"), "{text}");
 }
 
 #[test]
@@ -140,65 +146,80 @@ fn a_plan_warns_of_an_object_that_no_restore_could_bring_back_and_that_is_not_lo
     pods[0].assert_same_as(&before);
 }
 
-/// A link of the host that is lost with the NIC.
-fn add_link(node: &Node) {
-    node.ns
-        .ip("link add mv0 link eth0 type macvlan mode bridge");
-    node.ns.ip("link set mv0 up");
+/// The kinds of programs on the host, the words of their problems, and the links that have them.
+const PROGRAMS: [(&str, &str, &str); 2] =
+    [("tcx", "tcx program", "mv0"), ("xdp", "XDP program", "mv1")];
+
+/// Links of the host that are lost with the NIC.
+fn add_links(node: &Node) {
+    for (_, _, link) in PROGRAMS {
+        node.ns.ip(&format!(
+            "link add {link} link eth0 type macvlan mode bridge"
+        ));
+        node.ns.ip(&format!("link set {link} up"));
+    }
 }
 
-/// A program on it, and the daemon to which it belongs.
-fn agent(node: &Node, kind: &str) -> Background {
-    let mut command = node.ns.exec("python3");
-    command.args(["-c", include_str!("../common/bpf.py"), kind, "mv0", "agent"]);
-    let agent = Background::start(&mut command, node.temp().join(kind));
-    agent.wait_for("attached");
-    agent
+/// A program on each of them, and the daemons to which they belong.
+fn agents(node: &Node) -> [Background; 2] {
+    PROGRAMS.map(|(kind, _, link)| {
+        let mut command = node.ns.exec("python3");
+        command.args(["-c", include_str!("../common/bpf.py"), kind, link, "agent"]);
+        let agent = Background::start(&mut command, node.temp().join(kind));
+        agent.wait_for("attached");
+        agent
+    })
 }
 
-#[test]
-fn a_program_on_the_host_is_left_to_its_owner_while_that_runs() {
-    for (kind, word) in [("tcx", "tcx program"), ("xdp", "XDP program")] {
-        let node = Node::new();
-        let _pods = node.simple_pods(1);
-        add_link(&node);
-        let owner = agent(&node, kind);
-        let words = [word, "mv0", "agent"];
-        for (command, exit) in [("snapshot", 0), ("check", 1)] {
-            let run = node.netfix(command).exits(exit).errors(&[]);
-            run.names("unsupported", "", &words);
-        }
-        node.lose_and_reload();
-        let run = node.netfix("restore").exits(0).errors(&[]);
-        run.names("unsupported", "", &words);
-        node.netfix("check")
-            .exits(1)
-            .names("unsupported", "", &words);
+/// There is no error, and a problem names each program with its owner.
+fn leaves_them_to_the_agent(run: Run) {
+    let mut run = run.errors(&[]);
+    for (_, word, link) in PROGRAMS {
+        run = run.names("unsupported", "", &[word, link, "agent"]);
+    }
+}
 
-        drop(owner);
-        node.netfix("check").exits(2).errors(&[("unsupported", "")]);
-        let run = node.netfix("restore").exits(5);
-        run.errors(&[("unsupported", "")])
-            .names("unsupported", "", &[word, "mv0"]);
-        // Another owner has brought it back.
-        let _owner = agent(&node, kind);
-        node.netfix("restore").exits(0).errors(&[]);
-        node.netfix("snapshot").exits(0);
+/// Each program has an error of the host, and there is no other error.
+fn has_an_error_of_each(run: Run) {
+    let run = run.errors(&[("unsupported", "")]);
+    let problems = run.coded("unsupported");
+    for (_, word, link) in PROGRAMS {
+        let is_it = |one: &ReportedProblem| one.is_error() && one.has(word) && one.has(link);
+        assert!(problems.iter().any(is_it), "{word}\n{}", run.transcript());
     }
 }
 
 #[test]
+fn a_program_on_the_host_is_left_to_its_owner_while_that_runs() {
+    let node = Node::new();
+    let _pods = node.simple_pods(1);
+    add_links(&node);
+    let owners = agents(&node);
+    for (command, exit) in [("snapshot", 0), ("check", 1)] {
+        leaves_them_to_the_agent(node.netfix(command).exits(exit));
+    }
+    node.lose_and_reload();
+    for (command, exit) in [("restore", 0), ("check", 1)] {
+        leaves_them_to_the_agent(node.netfix(command).exits(exit));
+    }
+
+    drop(owners);
+    for (command, exit) in [("check", 2), ("restore", 5)] {
+        has_an_error_of_each(node.netfix(command).exits(exit));
+    }
+    // Other owners have brought them back.
+    let _owners = agents(&node);
+    node.netfix("restore").exits(0).errors(&[]);
+    node.netfix("snapshot").exits(0);
+}
+
+#[test]
 fn a_program_on_the_host_that_no_process_would_load_again_is_an_error() {
-    for kind in ["tcx", "xdp"] {
-        let node = Node::new();
-        let _pods = node.simple_pods(1);
-        add_link(&node);
-        drop(agent(&node, kind));
-        for (command, exit) in [("snapshot", 5), ("check", 2)] {
-            node.netfix(command)
-                .exits(exit)
-                .errors(&[("unsupported", "")])
-                .names("unsupported", "", &["mv0"]);
-        }
+    let node = Node::new();
+    let _pods = node.simple_pods(1);
+    add_links(&node);
+    drop(agents(&node));
+    for (command, exit) in [("snapshot", 5), ("check", 2)] {
+        has_an_error_of_each(node.netfix(command).exits(exit));
     }
 }

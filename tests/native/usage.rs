@@ -214,20 +214,6 @@ fn a_selection_that_matches_no_namespace_fails() {
 }
 
 #[test]
-fn the_pod_argument_selects_pods() {
-    let node = Node::new();
-    let pods = node.simple_pods(2);
-    node.snapshot();
-    node.lose_and_reload();
-    node.netfix(&format!("restore --pod {}", pods[1].name()))
-        .exits(0);
-    assert!(
-        pods[1].has_eth0() && !pods[0].has_eth0(),
-        "another pod than the selected one was restored"
-    );
-}
-
-#[test]
 fn the_namespace_of_the_node_is_never_a_pod() {
     let node = Node::new();
     let pods = node.simple_pods(1);

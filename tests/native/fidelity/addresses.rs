@@ -1,23 +1,24 @@
 //! Addresses: lifetimes, order, and what the kernel changes only in a new address.
 
-use super::{all_are_repaired, are_repaired, come_back, numbered};
-use crate::common::Node;
+use super::{Victim, named, own, pods_with, victims};
+use crate::common::{Node, Pod};
 
-#[test]
-fn lifetimes_addresses_for_privacy_addresses_and_deleted_connected_routes_come_back_as_they_were() {
-    come_back(&[
+/// Also addresses for privacy addresses.
+pub fn lifetimes_and_deleted_connected_routes(node: &Node) -> Vec<Pod<'_>> {
+    let rows: [&[&str]; 2] = [
         &[
-            "addr add fd10::5/64 dev eth0 valid_lft 5000 preferred_lft 4000",
-            "addr add fd10::6/64 dev eth0 mngtmpaddr",
-            "addr add fd10::7/64 dev eth0",
+            "addr add fd10:NN::5/64 dev eth0 valid_lft 5000 preferred_lft 4000",
+            "addr add fd10:NN::6/64 dev eth0 mngtmpaddr",
+            "addr add fd10:NN::7/64 dev eth0",
         ],
         &[
-            "addr add 10.9.0.5/24 dev eth0",
-            "route del 10.9.0.0/24 dev eth0",
+            "addr add 10.9.NN.5/24 dev eth0",
+            "route del 10.9.NN.0/24 dev eth0",
             "addr add fd11::5/64 dev eth0",
             "route del fd11::/64 dev eth0",
         ],
-    ]);
+    ];
+    pods_with(node, "lifetimes", &rows)
 }
 
 const THREE_OF_A_SUBNET: &[&str] = &[
@@ -28,15 +29,14 @@ const THREE_OF_A_SUBNET: &[&str] = &[
 ];
 
 const THREE_OF_IPV6: &[&str] = &[
-    "addr add fd10::5/64 dev eth0",
-    "addr add fd10::6/64 dev eth0",
-    "addr add fd10::7/64 dev eth0 nodad",
-    "route add fd50::/64 via fd10::1 src fd10::7",
+    "addr add fd10:NN::5/64 dev eth0",
+    "addr add fd10:NN::6/64 dev eth0",
+    "addr add fd10:NN::7/64 dev eth0 nodad",
+    "route add fd50::/64 via fd10:NN::1 src fd10:NN::7",
 ];
 
-/// The first of a subnet is its primary address.
-#[test]
-fn an_address_that_was_lost_or_added_again_gets_its_place_back() {
+/// Of addresses that are lost or added again; the first of a subnet is its primary address.
+pub fn places_of_addresses(node: &Node) -> Vec<Victim<'_>> {
     let promotes: &[&str] = &["sysctl ipv4/conf/eth0/promote_secondaries 1"];
     let rows: [(&[&str], &[&str]); 4] = [
         (THREE_OF_A_SUBNET, &["addr del 10.9.NN.5/24 dev eth0"]),
@@ -54,14 +54,13 @@ fn an_address_that_was_lost_or_added_again_gets_its_place_back() {
                 "addr add 10.9.NN.7/24 dev eth0",
             ],
         ),
-        (THREE_OF_IPV6, &["addr del fd10::6/64 dev eth0"]),
+        (THREE_OF_IPV6, &["addr del fd10:NN::6/64 dev eth0"]),
     ];
-    are_repaired(&rows);
+    victims(node, "places", &rows)
 }
 
 /// What is there and what it is to be; the plugins give a broadcast address, an administrator often does not.
-#[test]
-fn an_address_that_was_added_again_with_other_attributes_gets_its_own_back() {
+pub fn other_attributes(node: &Node) -> Vec<Victim<'_>> {
     let rows = [
         ("10.9.NN.5/24 brd +", "10.9.NN.5/24"),
         ("10.9.NN.5/24", "10.9.NN.5/24 brd 10.9.NN.99"),
@@ -73,22 +72,19 @@ fn an_address_that_was_added_again_with_other_attributes_gets_its_own_back() {
         ("fd10:NN::5/64", "fd10:NN::5/64 preferred_lft 0"),
         ("fd10:NN::5 peer fd10:NN::6/128", "fd10:NN::5/64"),
     ];
-    let node = Node::new();
-    let pods = (1..).zip(rows).map(|(row, (wanted, _))| {
+    let rows = (1..).zip(rows).map(|(row, (wanted, other))| {
         let line = format!("addr add {wanted} dev eth0");
-        numbered(&node, row, &[&line])
+        let pod = named(node, &format!("attributes{row}-"), &[&line]);
+        let harm = [("del", wanted), ("add", other)];
+        let harm = harm.map(|(verb, address)| format!("addr {verb} {address} dev eth0"));
+        (pod, harm.to_vec())
     });
-    all_are_repaired(&node, &pods.collect::<Vec<_>>(), |row, pod| {
-        let (wanted, other) = rows[row];
-        super::own(pod, &format!("addr del {wanted} dev eth0"));
-        super::own(pod, &format!("addr add {other} dev eth0"));
-    });
+    rows.collect()
 }
 
-#[test]
-fn the_only_address_is_written_anew_with_all_routes_of_its_link_and_flushed_connected_routes_come_back()
- {
-    are_repaired(&[
+/// The only address is written anew with all routes of its link, and flushed connected routes come back.
+pub fn the_only_address_and_connected_routes(node: &Node) -> Vec<Victim<'_>> {
+    let rows: [(&[&str], &[&str]); 2] = [
         (
             &[
                 "route add 172.16.0.0/12 via 10.88.0.3 metric 9",
@@ -104,27 +100,30 @@ fn the_only_address_is_written_anew_with_all_routes_of_its_link_and_flushed_conn
         ),
         (
             &[
-                "addr add 10.9.0.5/24 dev eth0",
+                "addr add 10.9.NN.5/24 dev eth0",
                 "addr add 192.168.7.1 peer 192.168.7.2/32 dev eth0",
                 "addr add 10.10.0.5/24 metric 77 dev eth0",
-                "addr add fd10::5/64 dev eth0",
+                "addr add fd10:NN::5/64 dev eth0",
             ],
             &["-4 route flush dev eth0", "-6 route flush dev eth0"],
         ),
-    ]);
+    ];
+    victims(node, "anew", &rows)
 }
 
-#[test]
-fn an_object_that_the_checkpoint_lacks_survives_when_an_address_is_written_anew() {
-    let node = Node::new();
-    let pod = super::prepared(&node, &[]);
-    node.snapshot();
-    pod.ip("addr del 10.88.1.10/16 dev eth0");
-    pod.ip("addr add 10.88.1.10/16 brd + dev eth0");
-    pod.ip("addr add 10.88.1.77/16 dev eth0");
-    pod.ip("route add default via 10.88.0.1");
-    pod.ip("route add 172.31.0.0/16 via 10.88.0.9");
-    node.restore();
+pub fn write_anew_and_add_another(pod: &Pod<'_>) {
+    for line in [
+        "addr del 10.88.1.NN/16 dev eth0",
+        "addr add 10.88.1.NN/16 brd + dev eth0",
+        "addr add 10.88.1.77/16 dev eth0",
+        "route add default via 10.88.0.1",
+        "route add 172.31.0.0/16 via 10.88.0.9",
+    ] {
+        own(pod, line);
+    }
+}
+
+pub fn assert_has_what_was_added(pod: &Pod<'_>) {
     let (addresses, routes) = (pod.ip("addr show dev eth0"), pod.ip("route show"));
     assert!(addresses.contains("10.88.1.77/16"), "{addresses}");
     assert!(routes.contains("172.31.0.0/16 via 10.88.0.9"), "{routes}");

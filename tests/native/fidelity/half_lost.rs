@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::slice;
 
-use super::{are_repaired, numbered};
+use super::{Victim, named, victims};
 use crate::common::{Node, Pod};
 
 const OBJECTS: &[&str] = &[
@@ -16,8 +16,7 @@ const OBJECTS: &[&str] = &[
     "neigh add 10.9.NN.9 lladdr 02:00:00:00:00:99 dev eth0",
 ];
 
-#[test]
-fn each_single_loss_is_repaired_in_place() {
+pub fn single_losses(node: &Node) -> Vec<Victim<'_>> {
     let harms = [
         "addr del 10.9.NN.5/24 dev eth0",
         "addr del fd10:NN::5/64 dev eth0",
@@ -43,16 +42,14 @@ fn each_single_loss_is_repaired_in_place() {
         "-6 route flush table main dev eth0",
         "addr flush dev eth0",
     ];
-    are_repaired(
-        &harms
-            .each_ref()
-            .map(|harm| (OBJECTS, slice::from_ref(harm))),
-    );
+    let rows = harms
+        .each_ref()
+        .map(|harm| (OBJECTS, slice::from_ref(harm)));
+    victims(node, "single", &rows)
 }
 
-#[test]
-fn what_is_lost_beside_the_only_link_comes_back_with_it() {
-    are_repaired(&[(
+pub fn losses_beside_the_only_link(node: &Node) -> Vec<Victim<'_>> {
+    let row: (&[&str], &[&str]) = (
         &[
             "addr add 10.7.7.7/32 dev lo",
             "rule add pref 100 from 10.7.7.7 lookup 100",
@@ -65,7 +62,8 @@ fn what_is_lost_beside_the_only_link_comes_back_with_it() {
             "route del blackhole 172.31.0.0/16",
             "link del eth0",
         ],
-    )]);
+    );
+    victims(node, "beside", &[row])
 }
 
 /// A pod with other values of them.
@@ -83,8 +81,8 @@ fn with_undumped_settings(node: &Node) -> Pod<'_> {
     pod
 }
 
-#[test]
-fn neighbours_of_every_kind_flags_a_long_alias_and_settings_that_the_link_dump_lacks_come_back() {
+/// Also neighbours of every kind, and settings that the link dump lacks.
+pub fn neighbours_flags_a_long_alias_and_undumped_settings(node: &Node) -> Vec<Pod<'_>> {
     let neighbours = [
         "neigh add 10.88.0.21 lladdr 02:00:00:00:00:21 dev eth0 proto static",
         "neigh add 10.88.0.22 lladdr 02:00:00:00:00:22 dev eth0 extern_learn",
@@ -99,13 +97,11 @@ fn neighbours_of_every_kind_flags_a_long_alias_and_settings_that_the_link_dump_l
         "link set eth0 trailers off",
         &alias,
     ];
-    let node = Node::new();
-    let pods = [
-        numbered(&node, 1, &neighbours),
-        numbered(&node, 2, &flags),
-        with_undumped_settings(&node),
-    ];
-    node.assert_all_survive_a_loss(&pods);
+    vec![
+        named(node, "neighbours", &neighbours),
+        named(node, "flags", &flags),
+        with_undumped_settings(node),
+    ]
 }
 
 #[test]

@@ -15,7 +15,7 @@ fn with_macvtap<'n>(node: &'n Node, options: &str) -> Pod<'n> {
 }
 
 #[test]
-fn macvtaps_come_back() {
+fn macvtaps_come_back_are_repaired_in_place_and_are_not_left_down_without_their_mac() {
     let node = Node::new();
     let modes = ["mode bridge", "mode private", "mode vepa bcqueuelen 2000"];
     let pods = modes.map(|options| with_macvtap(&node, options));
@@ -25,12 +25,11 @@ fn macvtaps_come_back() {
     node.netfix("diff").exits(3).errors(&[]);
     node.restore();
     node.assert_all_survive_a_loss(&pods);
+    assert_another_mode_is_repaired(&node, &pods[0]);
+    assert_a_theft_is_reported(&node, &pods[0]);
 }
 
-#[test]
-fn a_macvtap_of_another_mode_is_repaired_in_place() {
-    let node = Node::new();
-    let pod = with_macvtap(&node, "mode bridge");
+fn assert_another_mode_is_repaired(node: &Node, pod: &Pod<'_>) {
     let before = pod.capture();
     node.snapshot();
     pod.ip("link set eth0 type macvtap mode private");
@@ -39,10 +38,8 @@ fn a_macvtap_of_another_mode_is_repaired_in_place() {
     pod.assert_same_as(&before);
 }
 
-#[test]
-fn a_macvtap_whose_mac_another_pod_took_is_reported_and_not_left_down() {
-    let node = Node::new();
-    let pod = with_macvtap(&node, "mode bridge");
+/// Another pod takes the MAC.
+fn assert_a_theft_is_reported(node: &Node, pod: &Pod<'_>) {
     node.snapshot();
     node.lose_and_reload();
     let thief = node.pod("thief");

@@ -1,6 +1,6 @@
 //! Link-local IPv6 addresses: the kernel's own, and those that were added by hand.
 
-use super::{STABLE_SECRET, are_repaired, numbered, prepared};
+use super::{STABLE_SECRET, Victim, named, prepared, victims};
 use crate::common::{Node, Pod};
 
 fn derived(pod: &Pod<'_>) -> String {
@@ -22,9 +22,9 @@ const WITHOUT_ROUTE: [&str; 2] = [
     "-6 route del fe80::/64 dev eth0 table main",
 ];
 
-#[test]
-fn a_link_that_stays_has_its_link_local_address_or_none_as_before() {
-    are_repaired(&[
+/// As before, on a link that stays.
+pub fn a_link_local_address_or_none(node: &Node) -> Vec<Victim<'_>> {
+    let rows: [(&[&str], &[&str]); 7] = [
         (&[], &[FLUSH]),
         (&STABLE_SECRET, &[FLUSH]),
         (&[], &["sysctl ipv6/conf/eth0/addr_gen_mode 1", FLUSH]),
@@ -35,13 +35,13 @@ fn a_link_that_stays_has_its_link_local_address_or_none_as_before() {
         (&["link set eth0 addrgenmode none", FLUSH], &[TOO_SMALL]),
         (&[FLUSH], &[TOO_SMALL]),
         (&[FLUSH], &["sysctl ipv6/conf/eth0/disable_ipv6 1"]),
-    ]);
+    ];
+    victims(node, "local", &rows)
 }
 
-/// The last one is that of the loopback device.
-#[test]
-fn ipv6_that_went_with_the_mtu_comes_back_with_its_settings() {
-    are_repaired(&[
+/// It comes back with its settings; the last one is that of the loopback device.
+pub fn ipv6_that_went_with_the_mtu(node: &Node) -> Vec<Victim<'_>> {
+    let rows: [(&[&str], &[&str]); 2] = [
         (
             &[
                 OWN_ADDRESS,
@@ -52,12 +52,12 @@ fn ipv6_that_went_with_the_mtu_comes_back_with_its_settings() {
             &[TOO_SMALL],
         ),
         (&[], &["link set lo mtu 1000"]),
-    ]);
+    ];
+    victims(node, "mtu", &rows)
 }
 
-#[test]
-fn addresses_by_hand_come_back_and_a_link_that_is_down_gets_none_with_its_mode() {
-    let node = Node::new();
+/// The link that is down gets no address with its mode.
+pub fn addresses_by_hand_and_a_link_that_is_down(node: &Node) -> Vec<Pod<'_>> {
     let mut pods: Vec<_> = ["web", "db", "api"]
         .iter()
         .map(|name| node.pod(name))
@@ -73,8 +73,8 @@ fn addresses_by_hand_come_back_and_a_link_that_is_down_gets_none_with_its_mode()
     down.macvlan("mode bridge", "");
     down.ip("link set eth0 addrgenmode random");
     down.ip(&format!("addr add {}/16 dev eth0", down.address()));
-    pods.extend([down, numbered(&node, 5, &WITHOUT_ROUTE)]);
-    node.assert_all_survive_a_loss(&pods);
+    pods.extend([down, named(node, "routeless", &WITHOUT_ROUTE)]);
+    pods
 }
 
 #[test]

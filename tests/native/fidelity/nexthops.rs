@@ -1,9 +1,9 @@
 //! Nexthop objects: of hops, groups and resilient groups, and the routes that refer to them.
 
-use super::{are_repaired, come_back, prepared};
-use crate::common::Node;
+use super::{Victim, pods_with, victims};
+use crate::common::{Node, Pod};
 
-const HOPS: &[&str] = &[
+pub const HOPS: &[&str] = &[
     "nexthop add id 10 via 10.88.0.1 dev eth0",
     "nexthop add id 11 via 10.88.0.3 dev eth0 protocol static",
     "nexthop add id 12 via 192.0.2.1 dev eth0 onlink",
@@ -30,9 +30,8 @@ const HOPS_OF_IPV6: &[&str] = &[
 ];
 
 /// Also a hop without a route, and routes to a hop before and behind others.
-#[test]
-fn hops_groups_and_their_routes_come_back() {
-    come_back(&[
+pub fn hops_groups_and_their_routes(node: &Node) -> Vec<Pod<'_>> {
+    let rows: [&[&str]; 4] = [
         HOPS,
         HOPS_OF_IPV6,
         &["nexthop add id 10 via 10.88.0.1 dev eth0"],
@@ -43,12 +42,12 @@ fn hops_groups_and_their_routes_come_back() {
             "route add 10.92.0.0/16 via 10.88.0.3",
             "route append 10.92.0.0/16 nhid 10",
         ],
-    ]);
+    ];
+    pods_with(node, "hops", &rows)
 }
 
-#[test]
-fn a_lost_or_changed_hop_is_repaired_in_place() {
-    are_repaired(&[
+pub fn lost_or_changed_hops(node: &Node) -> Vec<Victim<'_>> {
+    let rows: [(&[&str], &[&str]); 7] = [
         (HOPS, &["nexthop del id 12"]),
         (HOPS, &["nexthop del id 10"]),
         (HOPS, &["nexthop replace id 11 via 10.88.0.9 dev eth0"]),
@@ -56,19 +55,16 @@ fn a_lost_or_changed_hop_is_repaired_in_place() {
         (HOPS, &["route del 10.92.0.0/16 nhid 20 metric 50"]),
         (HOPS, &["link set eth0 down", "link set eth0 up"]),
         (HOPS_OF_IPV6, &["nexthop flush"]),
-    ]);
+    ];
+    victims(node, "hops", &rows)
 }
 
-#[test]
-fn a_hop_that_was_added_later_stays() {
-    let node = Node::new();
-    let pod = prepared(&node, HOPS);
-    node.snapshot();
+pub fn add_one_and_lose_one(pod: &Pod<'_>) {
     pod.ip("nexthop add id 40 via 10.88.0.7 dev eth0");
     pod.ip("nexthop del id 10");
-    node.netfix("restore")
-        .exits(0)
-        .names("surplus", pod.name(), &["nexthop id 40"]);
+}
+
+pub fn assert_has_both(pod: &Pod<'_>) {
     let hops = pod.ip("nexthop");
     assert!(hops.contains("id 40 via 10.88.0.7"), "{hops}");
     assert!(hops.contains("id 10 via 10.88.0.1"), "{hops}");

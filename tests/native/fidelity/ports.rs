@@ -1,9 +1,9 @@
 //! Ports of a bridge inside a pod.
 
-use super::{are_repaired, come_back, numbered};
-use crate::common::Node;
+use super::{Victim, pods_with, victims};
+use crate::common::{Node, Pod};
 
-const BRIDGED: &[&str] = &[
+pub const BRIDGED: &[&str] = &[
     "addr flush dev eth0",
     "link add br0 type bridge",
     "link set br0 up",
@@ -14,8 +14,7 @@ const BRIDGED: &[&str] = &[
 ];
 
 /// In the second pod a port that stays and a lost one are each other's backup.
-#[test]
-fn a_port_of_a_bridge_is_one_again_with_its_settings_and_as_a_backup() {
+pub fn ports_and_backups(node: &Node) -> Vec<Pod<'_>> {
     let backups = [
         "tuntap add d0 mode tap",
         "link set d0 up",
@@ -23,31 +22,28 @@ fn a_port_of_a_bridge_is_one_again_with_its_settings_and_as_a_backup() {
         "link set d0 type bridge_slave backup_port eth0",
         "link set eth0 type bridge_slave backup_port d0",
     ];
-    come_back(&[BRIDGED, &[BRIDGED, &backups].concat()]);
+    let rows: [&[&str]; 2] = [BRIDGED, &[BRIDGED, &backups].concat()];
+    pods_with(node, "ports", &rows)
 }
 
-#[test]
-fn a_port_that_was_taken_out_or_changed_is_repaired_in_place() {
-    are_repaired(&[
+pub fn ports_taken_out_or_changed(node: &Node) -> Vec<Victim<'_>> {
+    let rows: [(&[&str], &[&str]); 2] = [
         (BRIDGED, &["link set eth0 nomaster"]),
         (
             BRIDGED,
             &["link set eth0 type bridge_slave learning on hairpin off"],
         ),
-    ]);
+    ];
+    victims(node, "ports", &rows)
 }
 
-#[test]
-fn a_port_of_another_bridge_stays_there_and_is_reported() {
-    let node = Node::new();
-    let pod = numbered(&node, 1, BRIDGED);
-    node.snapshot();
+pub fn move_to_another_bridge(pod: &Pod<'_>) {
     pod.ip("link add br1 type bridge");
     pod.ip("link set eth0 nomaster");
     pod.ip("link set eth0 master br1");
-    node.netfix("restore")
-        .exits(1)
-        .names("link-conflict", pod.name(), &["br0", "br1"]);
+}
+
+pub fn assert_is_at_the_other_bridge(pod: &Pod<'_>) {
     let link = pod.ip("link show dev eth0");
     assert!(link.contains("master br1"), "{link}");
 }

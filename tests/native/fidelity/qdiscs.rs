@@ -98,7 +98,7 @@ const TBF: &str = "qdisc add dev eth0 root handle 1: tbf rate 10mbit burst 10k l
 fn what_was_lost_or_changed_of_a_tree_is_repaired_in_place() {
     let priority = "filter del dev eth0 parent 1: protocol ip pref 2";
     let [key, link] = ["2:3:800", "801::5"].map(|node| format!("{priority} handle {node} u32"));
-    let rows: [(&[&str], &[&str]); 12] = [
+    let rows: [(&[&str], &[&str]); 13] = [
         (
             &[TBF],
             &["qdisc change dev eth0 handle 1: root tbf rate 5mbit burst 20k latency 50ms"],
@@ -135,26 +135,26 @@ fn what_was_lost_or_changed_of_a_tree_is_repaired_in_place() {
             TREES[11],
             &["filter change dev eth0 egress protocol ip pref 7 handle 800::800 u32 classid 1:9"],
         ),
+        (
+            TREES[11],
+            &["filter del dev eth0 egress protocol ip pref 7"],
+        ),
     ];
     let node = Node::new();
     let pods = rows.map(|(lines, _)| shaped(&node, lines));
-    super::all_are_repaired(&node, &pods, |row, pod| {
+    let diff = super::all_are_repaired(&node, &pods, |row, pod| {
         for line in rows[row].1 {
             pod.tc(line);
         }
     });
+    assert_is_back_in_the_first_table(&diff, &pods[12]);
 }
 
-#[test]
-fn a_filter_comes_back_into_the_first_table_whatever_its_number_is() {
-    let node = Node::new();
-    let pod = shaped(&node, TREES[11]);
-    node.snapshot();
-    pod.tc("filter del dev eth0 egress protocol ip pref 7");
-    let diff = node.netfix("diff").exits(3);
-    assert!(diff.out.contains("handle ::800 dev eth0"), "{}", diff.out);
-    node.restore();
-    node.netfix("diff").exits(0);
+/// The filter gets into the first table, whatever its number is.
+fn assert_is_back_in_the_first_table(diff: &Run, pod: &Pod<'_>) {
+    let steps = diff.steps(pod);
+    let is_named = |step: &String| step.contains("handle ::800 dev eth0");
+    assert!(steps.iter().any(is_named), "{steps:#?}");
     let shown = pod
         .ns
         .exec("tc")

@@ -1,13 +1,12 @@
 //! Routes: their order in one place, lost hops, lifetimes, and routes that the kernel accepts only by a detour.
 
-use super::{all_are_repaired, are_repaired, come_back, numbered, prepared};
-use crate::common::{Node, node::OTHER_NIC};
+use super::{Victim, named, pods_with, prepared, victims};
+use crate::common::{Node, Pod, node::OTHER_NIC};
 
 /// The kernel takes a gateway only behind a direct route, here one of the same place; the CNI plugin sbr moves connected routes to
 /// another table.
-#[test]
-fn routes_in_order_with_a_lifetime_in_other_tables_or_of_rare_attributes_come_back() {
-    come_back(&[
+pub fn in_order_with_a_lifetime_in_other_tables_or_of_rare_attributes(node: &Node) -> Vec<Pod<'_>> {
+    let rows: [&[&str]; 4] = [
         &[
             "route del default",
             "route add default dev eth0",
@@ -20,15 +19,15 @@ fn routes_in_order_with_a_lifetime_in_other_tables_or_of_rare_attributes_come_ba
             "route add fd51::/32 via fd10:NN::1 dev eth0",
         ],
         &[
-            "addr add 10.9.0.5/24 dev eth0",
-            "addr add fd10::5/64 dev eth0",
-            "route del 10.9.0.0/24 dev eth0",
-            "route del fd10::/64 dev eth0",
-            "rule add from 10.9.0.5 table 100",
-            "-6 rule add from fd10::5 table 100",
-            "route add 10.9.0.0/24 dev eth0 proto kernel scope link src 10.9.0.5 table 100",
-            "route add 10.7.0.0/24 via 10.9.0.1 dev eth0 table 100",
-            "route add fd10::/64 dev eth0 proto kernel metric 256 table 100",
+            "addr add 10.9.NN.5/24 dev eth0",
+            "addr add fd10:NN::5/64 dev eth0",
+            "route del 10.9.NN.0/24 dev eth0",
+            "route del fd10:NN::/64 dev eth0",
+            "rule add from 10.9.NN.5 table 100",
+            "-6 rule add from fd10:NN::5 table 100",
+            "route add 10.9.NN.0/24 dev eth0 proto kernel scope link src 10.9.NN.5 table 100",
+            "route add 10.7.0.0/24 via 10.9.NN.1 dev eth0 table 100",
+            "route add fd10:NN::/64 dev eth0 proto kernel metric 256 table 100",
         ],
         &[
             "addr add fd88::9/64 dev eth0",
@@ -40,12 +39,11 @@ fn routes_in_order_with_a_lifetime_in_other_tables_or_of_rare_attributes_come_ba
             "route add 172.21.0.0/16 via 10.88.0.1 proto redirect",
             "route add 172.22.0.0/16 via 10.88.0.1 proto kernel",
         ],
-    ]);
+    ];
+    pods_with(node, "routes", &rows)
 }
 
-#[test]
-fn gateways_come_back_although_rules_that_were_added_later_lead_elsewhere() {
-    let node = Node::new();
+pub fn gateways_where_later_rules_lead_elsewhere(node: &Node) -> Vec<Pod<'_>> {
     let rules = [
         "rule add pref 101 from all prohibit",
         "rule add pref 101 from all blackhole",
@@ -60,15 +58,15 @@ fn gateways_come_back_although_rules_that_were_added_later_lead_elsewhere() {
             rule,
             &format!("-6 {rule}"),
         ];
-        numbered(&node, row, &lines)
+        named(node, &format!("gateways{row}-"), &lines)
     });
-    node.assert_all_survive_a_loss(&pods.collect::<Vec<_>>());
+    pods.collect()
 }
 
-/// The last gateway is in a subnet whose connected route was moved to another table.
-#[test]
-fn the_first_of_routes_in_one_place_is_the_first_again_and_a_gateway_comes_back() {
-    are_repaired(&[
+/// The first of routes in one place is the first again. The last gateway is in a subnet whose connected route was moved to another
+/// table.
+pub fn first_routes_and_a_gateway(node: &Node) -> Vec<Victim<'_>> {
+    let rows: [(&[&str], &[&str]); 3] = [
         (
             &["route append default via 10.88.0.3"],
             &["route del default via 10.88.0.1"],
@@ -82,18 +80,18 @@ fn the_first_of_routes_in_one_place_is_the_first_again_and_a_gateway_comes_back(
         ),
         (
             &[
-                "addr add 10.9.0.5/24 dev eth0",
-                "route add 172.16.0.0/12 via 10.9.0.1 dev eth0",
-                "route del 10.9.0.0/24 dev eth0",
-                "route add 10.9.0.0/24 dev eth0 proto kernel scope link src 10.9.0.5 table 100",
+                "addr add 10.9.NN.5/24 dev eth0",
+                "route add 172.16.0.0/12 via 10.9.NN.1 dev eth0",
+                "route del 10.9.NN.0/24 dev eth0",
+                "route add 10.9.NN.0/24 dev eth0 proto kernel scope link src 10.9.NN.5 table 100",
             ],
-            &["route del 172.16.0.0/12 via 10.9.0.1"],
+            &["route del 172.16.0.0/12 via 10.9.NN.1"],
         ),
-    ]);
+    ];
+    victims(node, "first", &rows)
 }
 
-#[test]
-fn a_route_with_other_attributes_gets_its_own_back() {
+pub fn other_attributes(node: &Node) -> Vec<Victim<'_>> {
     let rows = [
         (
             "172.16.0.0/12 via 10.88.0.1",
@@ -110,14 +108,12 @@ fn a_route_with_other_attributes_gets_its_own_back() {
         ("fd50::/64 dev eth0", "fd50::/64 dev eth0 expires 5000"),
         ("fd50::/64 dev eth0 mtu 1400", "fd50::/64 dev eth0"),
     ];
-    let node = Node::new();
-    let pods = (1..).zip(rows).map(|(row, (wanted, _))| {
+    let rows = (1..).zip(rows).map(|(row, (wanted, other))| {
         let line = format!("route add {wanted}");
-        numbered(&node, row, &[&line])
+        let pod = named(node, &format!("routes{row}-"), &[&line]);
+        (pod, vec![format!("route replace {other}")])
     });
-    all_are_repaired(&node, &pods.collect::<Vec<_>>(), |row, pod| {
-        super::own(pod, &format!("route replace {}", rows[row].1));
-    });
+    rows.collect()
 }
 
 #[test]
@@ -144,22 +140,4 @@ fn an_ipv6_route_over_two_links_gets_the_lost_hop_back() {
     second();
     node.restore();
     pod.assert_same_as(&before);
-}
-
-#[test]
-fn a_lifetime_continues_and_does_not_begin_anew() {
-    let node = Node::new();
-    let pod = prepared(&node, &["route add fd50::/32 dev eth0 expires 5000"]);
-    node.snapshot();
-    node.lose_and_reload();
-    node.restore();
-    let routes = pod.ip("-6 route show fd50::/32");
-    let left = routes.split("expires ").nth(1).unwrap_or_default();
-    let left: u32 = left
-        .split("sec")
-        .next()
-        .unwrap_or_default()
-        .parse()
-        .expect("seconds");
-    assert!((4000..5000).contains(&left), "{routes}");
 }

@@ -1,10 +1,11 @@
 //! Rules: attributes of new kernels, and their order.
 
-use super::{are_repaired, come_back};
+use super::{Victim, pods_with, victims};
+use crate::common::{Node, Pod};
 
-#[test]
-fn a_rule_for_one_port_is_added_again_and_rules_of_one_priority_keep_their_order() {
-    are_repaired(&[
+/// A rule for one port is added again, and rules of one priority keep their order.
+pub fn a_port_and_the_order_of_one_priority(node: &Node) -> Vec<Victim<'_>> {
+    let rows: [(&[&str], &[&str]); 2] = [
         (
             &[
                 "rule add pref 100 ipproto tcp dport 443 lookup 100",
@@ -20,12 +21,12 @@ fn a_rule_for_one_port_is_added_again_and_rules_of_one_priority_keep_their_order
             ],
             &["rule del pref 100 from 10.88.1.10 lookup 100"],
         ),
-    ]);
+    ];
+    victims(node, "rules", &rows)
 }
 
-#[test]
-fn every_attribute_of_a_rule_comes_back() {
-    come_back(&[&[
+pub fn every_attribute(node: &Node) -> Vec<Pod<'_>> {
+    let row: &[&str] = &[
         "rule add pref 200 ipproto tcp dport 443-450 lookup 100",
         "rule add pref 201 from 10.88.1.0/24 to 10.99.0.0/16 lookup 100",
         "rule add pref 202 iif eth0 oif lo fwmark 0x7/0xff tos 0x10 lookup 100",
@@ -38,5 +39,6 @@ fn every_attribute_of_a_rule_comes_back() {
         "rule add pref 209 ipproto udp sport 53-60 dport 1000-2000 blackhole",
         "-6 rule add pref 210 l3mdev protocol 8",
         "-6 rule add pref 211 from fd88::/64 unreachable",
-    ]]);
+    ];
+    pods_with(node, "rules", &[row])
 }

@@ -1,7 +1,7 @@
 //! Links that name their lower device in the data of their kind. Only a vxlan is tried here; tests/vm/scenarios/tunnels.sh has the
 //! others.
 
-use super::{all_are_repaired, come_back, prepared};
+use super::{all_are_repaired, pods_with, prepared};
 use crate::common::namespace::Namespace;
 use crate::common::{Node, Pod, tool};
 
@@ -149,14 +149,14 @@ fn an_entry_that_was_deleted_is_added_again() {
     node.netfix("diff").exits(0);
 }
 
-#[test]
-fn a_vxlan_in_a_pod_on_its_own_link_comes_back() {
-    come_back(&[&[
+pub fn a_vxlan_on_the_pods_own_link(node: &Node) -> Vec<Pod<'_>> {
+    let row: &[&str] = &[
         "link add vx0 type vxlan id 42 dev eth0 dstport 4789 remote 10.88.0.1",
         "link set vx0 up",
         "addr add 172.16.0.2/24 dev vx0",
         "route add 172.17.0.0/16 via 172.16.0.1",
-    ]]);
+    ];
+    pods_with(node, "tunnels", &[row])
 }
 
 #[test]

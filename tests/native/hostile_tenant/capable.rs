@@ -1,6 +1,6 @@
 //! With `CAP_NET_ADMIN` in the pod's own namespace.
 
-use super::attacks;
+use super::{Row, When, attacks, scripts};
 
 const RIGHTS: [&str; 2] = ["--bounding-set", "-all,+net_admin,+net_raw"];
 
@@ -11,6 +11,97 @@ const OWN: [&str; 4] = [
     "link-conflict",
     "mac-conflict",
 ];
+
+/// What a tenant has done in its own pod when a snapshot is written.
+const RECORDED: [Row; 10] = [
+    (
+        "neighbours_mac_as_a_source",
+        &[],
+        "ip link add m0 link eth0 type macvlan mode source
+        ip link set m0 type macvlan macaddr add $WEB_MAC",
+    ),
+    (
+        "neighbours_packets",
+        &[],
+        "ip neigh add proxy $WEB dev eth0 && echo 1 >/proc/sys/net/ipv4/conf/eth0/proxy_arp
+        ip neigh replace $GATEWAY lladdr $OWN_MAC dev eth0 nud permanent && ip link set eth0 promisc on allmulticast on
+        ip route add $WEB dev eth0 && ip route add blackhole $API
+        for i in $(seq 2 100); do ip rule add from 10.9.0.$i lookup $i; ip route add default via $GATEWAY table $i; done",
+    ),
+    (
+        "neighbours_name_and_escapes",
+        &[],
+        "ip link property add dev eth0 altname ${WEB_NETNS##*/} && ip link property add dev eth0 altname \"$(printf 'b\\374ro')\"
+        ip link set eth0 alias \"$(printf '\\033[2J\\nerror: pod web: b\\374ro')\"
+        ip addr add 192.0.2.7/32 dev eth0 label \"$(printf 'eth0:\\374')\"",
+    ),
+    (
+        "name_that_is_no_text",
+        &["unsupported"],
+        "ip link add \"$(printf 'b\\374ro')\" link eth0 type macvlan mode bridge",
+    ),
+    (
+        "fifty_links_and_hosts_names",
+        &[],
+        "for name in eth0.3 bond0 up0 macvlan0 nfx0; do ip link add $name type ifb; done
+        for i in $(seq 50); do ip link add v$i type veth peer name w$i; done",
+    ),
+    (
+        "another_name",
+        &["degraded"],
+        "ip link set eth0 down && ip link set eth0 name eth7 && ip link set eth7 up",
+    ),
+    (
+        "program",
+        &["unsupported"],
+        "tc qdisc add dev eth0 clsact && tc filter add dev eth0 egress bpf bytecode '1,6 0 0 0' direct-action",
+    ),
+    (
+        "qdisc",
+        &[],
+        "tc qdisc add dev eth0 root tbf rate 1mbit burst 10k latency 50ms",
+    ),
+    (
+        "bridge",
+        &[],
+        "ip link add br0 type bridge && ip link set eth0 master br0",
+    ),
+    (
+        "nexthop_object",
+        &["unsupported", "failed"],
+        "ip nexthop add id 5 via $GATEWAY dev eth0 && ip route add 192.0.2.0/24 nhid 5",
+    ),
+];
+
+/// What a restore finds in the place of what was lost.
+const IN_THE_PLACE: [Row; 3] = [
+    (
+        "macvlan_on_its_own_link",
+        &["link-conflict"],
+        "ip link add v0 type veth peer name v1 && ip link set v0 up
+        ip link add eth0 link v0 address $OWN_MAC type macvlan mode bridge && ip link set eth0 up",
+    ),
+    (
+        "former_index_and_name",
+        &["link-conflict"],
+        "ip link add eth0 index $INDEX type ifb",
+    ),
+    (
+        "no_ipv6",
+        &["failed"],
+        "for file in /proc/sys/net/ipv6/conf/*/disable_ipv6; do echo 1 >$file; done",
+    ),
+];
+
+#[test]
+fn what_a_snapshot_records_of_tenants_in_their_own_pods() {
+    scripts(When::BeforeSnapshot, &RIGHTS, &RECORDED);
+}
+
+#[test]
+fn what_tenants_put_in_the_place_of_their_lost_links() {
+    scripts(When::BeforeRestore, &RIGHTS, &IN_THE_PLACE);
+}
 
 attacks! { RIGHTS;
     every_neighbours_address: BeforeSnapshot, ["address-conflict"],
@@ -23,23 +114,9 @@ attacks! { RIGHTS;
     neighbours_macs_in_every_mode: BeforeSnapshot, ["mac-conflict"],
         "ip link add m0 link eth0 address $API_MAC type macvlan mode bridge
         for mode in bridge private vepa source; do ip link add m$mode link eth0 address $WEB_MAC type macvlan mode $mode; done";
-    a_neighbours_mac_as_a_source: BeforeSnapshot, [],
-        "ip link add m0 link eth0 type macvlan mode source
-        ip link set m0 type macvlan macaddr add $WEB_MAC";
     a_neighbours_mac_and_address: BeforeSnapshot, ["address-conflict", "mac-conflict"],
         "ip link add m0 link eth0 address $WEB_MAC type macvlan mode bridge
         ip addr add $WEB/16 dev m0 && ip addr add $WEB/32 dev eth0";
-    what_leads_the_packets_of_its_neighbours_to_it: BeforeSnapshot, [],
-        "ip neigh add proxy $WEB dev eth0 && echo 1 >/proc/sys/net/ipv4/conf/eth0/proxy_arp
-        ip neigh replace $GATEWAY lladdr $OWN_MAC dev eth0 nud permanent && ip link set eth0 promisc on allmulticast on
-        ip route add $WEB dev eth0 && ip route add blackhole $API
-        for i in $(seq 2 100); do ip rule add from 10.9.0.$i lookup $i; ip route add default via $GATEWAY table $i; done";
-    names_of_its_neighbours_escapes_and_names_that_are_no_text: BeforeSnapshot, [],
-        "ip link property add dev eth0 altname ${WEB_NETNS##*/} && ip link property add dev eth0 altname \"$(printf 'b\\374ro')\"
-        ip link set eth0 alias \"$(printf '\\033[2J\\nerror: pod web: b\\374ro')\"
-        ip addr add 192.0.2.7/32 dev eth0 label \"$(printf 'eth0:\\374')\"";
-    a_link_whose_name_is_no_text: BeforeSnapshot, ["unsupported"],
-        "ip link add \"$(printf 'b\\374ro')\" link eth0 type macvlan mode bridge";
     thousands_of_routes_rules_and_neighbours: BeforeSnapshot, [],
         "for i in $(seq 0 1199); do
             echo route add 172.16.$((i / 256)).$((i % 256)) via $GATEWAY
@@ -48,26 +125,6 @@ attacks! { RIGHTS;
         done | ip -batch -";
     two_thousand_addresses: BeforeSnapshot, [],
         "for i in $(seq 0 1999); do echo addr add 172.16.$((i / 256)).$((i % 256))/32 dev eth0; done | ip -batch -";
-    fifty_links_and_some_with_the_hosts_names: BeforeSnapshot, [],
-        "for name in eth0.3 bond0 up0 macvlan0 nfx0; do ip link add $name type ifb; done
-        for i in $(seq 50); do ip link add v$i type veth peer name w$i; done";
-    another_name_for_its_link: BeforeSnapshot, ["degraded"],
-        "ip link set eth0 down && ip link set eth0 name eth7 && ip link set eth7 up";
-    a_program_on_its_link: BeforeSnapshot, ["unsupported"],
-        "tc qdisc add dev eth0 clsact && tc filter add dev eth0 egress bpf bytecode '1,6 0 0 0' direct-action";
-    a_qdisc_on_its_link: BeforeSnapshot, [],
-        "tc qdisc add dev eth0 root tbf rate 1mbit burst 10k latency 50ms";
-    its_link_in_a_bridge: BeforeSnapshot, [],
-        "ip link add br0 type bridge && ip link set eth0 master br0";
-    a_nexthop_object: BeforeSnapshot, ["unsupported", "failed"],
-        "ip nexthop add id 5 via $GATEWAY dev eth0 && ip route add 192.0.2.0/24 nhid 5";
-    a_macvlan_on_its_own_link_in_the_place_of_its_own: BeforeRestore, ["link-conflict"],
-        "ip link add v0 type veth peer name v1 && ip link set v0 up
-        ip link add eth0 link v0 address $OWN_MAC type macvlan mode bridge && ip link set eth0 up";
-    its_former_index_and_name: BeforeRestore, ["link-conflict"],
-        "ip link add eth0 index $INDEX type ifb";
-    no_ipv6: BeforeRestore, ["failed"],
-        "for file in /proc/sys/net/ipv6/conf/*/disable_ipv6; do echo 1 >$file; done";
     addresses_in_a_loop: DuringRestore, OWN,
         "echo begun; while :; do ip addr add $WEB/32 dev eth0; ip addr del $WEB/32 dev eth0; done 2>/dev/null";
     its_index_in_a_loop: DuringRestore, OWN,

@@ -1,5 +1,5 @@
 //! A tenant tries to reach, delay, starve or deceive the restore of its neighbours. Each row of the tables is one kind of
-//! attack and one test; none may succeed.
+//! attack, by a tenant of its own; none may succeed.
 //!
 //! The neighbours are judged by ip(8): after the restore they have everything that they had, and nothing else.
 
@@ -8,6 +8,7 @@ mod planted;
 mod ten;
 mod unprivileged;
 
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -29,18 +30,22 @@ pub enum When {
     DuringRestore,
 }
 
-/// A tenant and its neighbours on one NIC.
+/// A tenant's name, the errors that it may have by what it did to itself, and its script.
+type Row = (&'static str, &'static [&'static str], &'static str);
+
+/// Tenants and their neighbours on one NIC.
 pub struct Scene<'n> {
     node: &'n Node,
-    tenant: Pod<'n>,
+    tenants: Vec<Pod<'n>>,
     victims: Vec<Pod<'n>>,
-    /// The tenant's and the first victim's ifindex of eth0.
-    indexes: [u32; 2],
+    /// The tenants' and then the victims' ifindexes of eth0.
+    indexes: Vec<u32>,
 }
 
 impl<'n> Scene<'n> {
-    fn new(node: &'n Node) -> Self {
-        let tenant = node.pod("tenant").simple();
+    fn new(node: &'n Node, names: &[&str]) -> Self {
+        let tenants = names.iter().map(|name| node.pod(name).simple());
+        let tenants: Vec<_> = tenants.collect();
         let victims = node.simple_pods(2);
         for victim in &victims {
             victim.ip(&format!("addr add {}/64 dev eth0 nodad", victim.address6()));
@@ -50,18 +55,20 @@ impl<'n> Scene<'n> {
             let words = "lladdr 02:00:00:00:00:09 dev eth0 nud permanent";
             victim.ip(&format!("neigh add 10.88.0.9 {words}"));
         }
-        let indexes = [&tenant, &victims[0]].map(|pod| pod.ns.index_of("eth0"));
+        let pods = tenants.iter().chain(&victims);
+        let indexes = pods.map(|pod| pod.ns.index_of("eth0")).collect();
         Self {
             node,
-            tenant,
+            tenants,
             victims,
             indexes,
         }
     }
 
-    /// A shell with the tenant's network, these rights, and the neighbours' addresses in its environment.
-    fn shell(&self, rights: &[&str], script: &str) -> Command {
-        let mut shell = self.tenant.ns.exec("setpriv");
+    /// A shell with the network of the tenant at this place, these rights, and the neighbours' addresses in its environment.
+    fn shell(&self, at: usize, rights: &[&str], script: &str) -> Command {
+        let tenant = &self.tenants[at];
+        let mut shell = tenant.ns.exec("setpriv");
         shell.args(rights).args(["sh", "-c", script]);
         let [web, api] = &self.victims[..] else {
             panic!("two victims");
@@ -73,8 +80,8 @@ impl<'n> Scene<'n> {
             .env("WEB_NETNS", web.ns.path())
             .env("API", api.address())
             .env("API_MAC", api.mac())
-            .env("OWN_MAC", self.tenant.mac())
-            .env("INDEX", self.indexes[0].to_string())
+            .env("OWN_MAC", tenant.mac())
+            .env("INDEX", self.indexes[at].to_string())
             .env("GATEWAY", GATEWAY4)
             .env("HOST", "10.88.0.2")
             .env("STATE", self.node.state_dir());
@@ -85,8 +92,8 @@ impl<'n> Scene<'n> {
         self.victims.iter().map(Pod::capture).collect()
     }
 
-    /// Snapshot, attack, loss, restore; `codes` are the errors that the tenant may have by what it did to itself.
-    fn survives<T>(&self, when: When, codes: &[&str], attack: impl Fn(&Self) -> T) {
+    /// Snapshot, attack, loss, restore; `codes` are the errors that each tenant may have by what it did to itself.
+    fn survives<T>(&self, when: When, codes: &[&[&str]], attack: impl Fn(&Self) -> T) {
         let (victims, host) = (self.captures(), self.node.capture());
         self.node.snapshot();
         let recorded = (when == When::BeforeSnapshot).then(|| attack(self));
@@ -109,13 +116,15 @@ impl<'n> Scene<'n> {
         self.judge(run, codes);
     }
 
-    /// The exit code fits the errors, and all errors are the tenant's.
-    fn judge(&self, run: Run, codes: &[&str]) {
+    /// The exit code fits the errors, and each error is one that its tenant may have.
+    fn judge(&self, run: Run, codes: &[&[&str]]) {
         let problems = run.problems();
         let errors: Vec<_> = problems.iter().filter(|one| one.is_error()).collect();
-        let is_own = |pod: Option<&str>| pod == Some(self.tenant.name());
         for error in &errors {
-            let is_known = is_own(error.pod.as_deref()) && codes.contains(&error.code.as_str());
+            let mut tenants = self.tenants.iter().zip(codes);
+            let is_known = tenants.any(|(tenant, codes)| {
+                error.pod.as_deref() == Some(tenant.name()) && codes.contains(&error.code.as_str())
+            });
             assert!(is_known, "{error:?}\n{}", run.transcript());
         }
         let code = if errors.is_empty() { 0 } else { 5 };
@@ -123,7 +132,7 @@ impl<'n> Scene<'n> {
         run.exits(code);
     }
 
-    /// The host is as before, apart from the links that the tenant made in it, and what its own links need of the NIC.
+    /// The host is as before, apart from the links that a tenant made in it, and what its own links need of the NIC.
     fn assert_host(&self, before: &Capture) {
         for name in planted::NAMES {
             let _ = self.node.ns.try_ip(&format!("link del {name}"));
@@ -136,22 +145,31 @@ impl<'n> Scene<'n> {
     }
 }
 
-/// A script of the tenant, at one moment.
-fn script(when: When, codes: &[&str], rights: &[&str], text: &str) {
+/// The scripts of tenants side by side, at one moment.
+fn scripts(when: When, rights: &[&str], rows: &[Row]) {
     let node = Node::new();
-    let scene = Scene::new(&node);
-    scene.survives(when, codes, |scene| {
-        let mut shell = scene.shell(rights, text);
-        if when == When::DuringRestore {
-            let file = scene.node.temp().join("attack");
-            let background = Background::start(&mut shell, file);
-            background.wait_for("begun");
-            return Some(background);
-        }
-        let output = shell.output().expect("a shell");
-        assert!(output.status.success(), "{text}: {output:?}");
-        None
+    let names: Vec<_> = rows.iter().map(|(name, ..)| *name).collect();
+    let codes: Vec<_> = rows.iter().map(|(_, codes, _)| *codes).collect();
+    Scene::new(&node, &names).survives(when, &codes, |scene| {
+        let rows = rows.iter().enumerate();
+        let begun = rows.filter_map(|(at, (name, _, text))| {
+            let file = scene.node.temp().join(format!("attack-{at}"));
+            begin(when, name, &mut scene.shell(at, rights, text), file)
+        });
+        begun.collect::<Vec<_>>()
     });
+}
+
+/// Runs a script, or starts it if it is to go on during the restore.
+fn begin(when: When, name: &str, shell: &mut Command, file: PathBuf) -> Option<Background> {
+    if when == When::DuringRestore {
+        let background = Background::start(shell, file);
+        background.wait_for("begun");
+        return Some(background);
+    }
+    let output = shell.output().expect("a shell");
+    assert!(output.status.success(), "{name}: {shell:?}: {output:?}");
+    None
 }
 
 /// One test for each row: when, the errors that the tenant may have, and what it does.
@@ -160,7 +178,7 @@ macro_rules! attacks {
         $(#[test]
         fn $name() {
             let when = $crate::hostile_tenant::When::$when;
-            $crate::hostile_tenant::script(when, &$codes, &$rights, $text);
+            $crate::hostile_tenant::scripts(when, &$rights, &[("tenant", &$codes, $text)]);
         })*
     };
 }

@@ -76,38 +76,6 @@ fn what_a_router_advertises_is_no_difference() {
     );
 }
 
-#[test]
-fn the_queue_of_a_link_that_was_up_once_is_no_difference() {
-    let node = Node::new();
-    let pod = node.pod("web").simple();
-    node.ns.ip(&format!(
-        "link add link eth0 name net1 netns {} type macvlan mode bridge",
-        pod.name()
-    ));
-    pod.ip("link set net1 up");
-    pod.ip("link set net1 down");
-    assert!(pod.ip("link show net1").contains("noqueue"));
-    node.snapshot();
-    node.assert_rehearsed(1);
-}
-
-#[test]
-fn neighbours_without_arp_and_managed_ones_are_compared() {
-    let node = Node::new();
-    let pod = node.pod("web").simple();
-    node.snapshot();
-    pod.ip("neigh add 10.88.99.98 lladdr 02:00:00:00:00:98 dev eth0 nud noarp");
-    pod.ip("neigh add 10.88.99.99 dev eth0 managed");
-    let run = rehearse(&node).exits(1);
-    let found = run.coded("rehearsal-differs");
-    for neighbour in ["10.88.99.98", "10.88.99.99"] {
-        let is_found = found.iter().any(|one| one.has(neighbour));
-        assert!(is_found, "{}", run.transcript());
-    }
-    node.snapshot();
-    node.assert_rehearsed(1);
-}
-
 /// Adds what routing daemons add.
 fn add_as_daemons(pod: &Pod<'_>) {
     pod.ip("route add 10.99.0.0/16 via 10.88.0.1 proto zebra");

@@ -36,22 +36,30 @@ fn recorded(scene: &Scene<'_>) -> Vec<String> {
     ids
 }
 
-#[test]
-fn only_the_pods_on_the_driver_of_the_device_are_counted() {
-    let node = Node::new();
-    let scene = scene(&node);
+fn a_device_that_is_missing_or_without_pods_refuses_the_window(scene: &Scene<'_>) {
+    scene.node.ns.ip("link add spare type bridge");
+    for (name, text) in [
+        ("eth7", "no such device"),
+        ("spare", "no pod has an interface on this device"),
+    ] {
+        let run = scene.upgrade(&format!("--nic {name}"), &scene.reload());
+        run.exits(4).stderr_has(&[text]);
+        assert!(scene.records().is_empty());
+    }
+    scene.node.ns.ip("link del spare");
+    scene.assert_networks();
+}
+
+fn only_the_pods_on_the_driver_of_the_device_are_counted(scene: &Scene<'_>) {
     scene
         .upgrade("--nic eth0", &scene.reload())
         .exits(0)
         .stdout_has(&["2 of 2"]);
     scene.assert_whole();
-    assert_eq!(recorded(&scene), ids(&scene.pods[..2]));
+    assert_eq!(recorded(scene), ids(&scene.pods[..2]));
 }
 
-#[test]
-fn a_left_out_pod_that_loses_its_network_is_restored_and_reported() {
-    let node = Node::new();
-    let scene = scene(&node);
+fn a_left_out_pod_that_loses_its_network_is_restored_and_reported(scene: &Scene<'_>) {
     let aside = scene.pods[2].name().to_owned();
     let both = format!(
         "set -e\nip link del other\n{OTHER_NIC}\n{}",
@@ -76,18 +84,10 @@ fn a_left_out_pod_that_loses_its_network_is_restored_and_reported() {
 }
 
 #[test]
-fn a_device_that_is_missing_or_without_pods_refuses_the_window() {
+fn a_window_on_a_device_is_about_the_pods_on_its_driver_and_restores_the_others() {
     let node = Node::new();
     let scene = scene(&node);
-    node.ns.ip("link add spare type bridge");
-    for (name, text) in [
-        ("eth7", "no such device"),
-        ("spare", "no pod has an interface on this device"),
-    ] {
-        let run = scene.upgrade(&format!("--nic {name}"), &scene.reload());
-        run.exits(4).stderr_has(&[text]);
-        assert!(scene.records().is_empty());
-    }
-    node.ns.ip("link del spare");
-    scene.assert_networks();
+    a_device_that_is_missing_or_without_pods_refuses_the_window(&scene);
+    only_the_pods_on_the_driver_of_the_device_are_counted(&scene);
+    a_left_out_pod_that_loses_its_network_is_restored_and_reported(&scene);
 }

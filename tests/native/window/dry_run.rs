@@ -68,10 +68,34 @@ fn an_object_that_no_restore_could_bring_back_refuses_the_dry_run_too() {
     run.stderr_has(&[pod, "filter bpf", "--force"]);
 }
 
+fn programs_and_drivers_that_do_not_exist_refuse_both(scene: &Scene<'_>) {
+    let kubelet = scene.touchable();
+    let script = format!("sh {}", scene.path("missing").display());
+    let drivers = "--driver-version veth=2.0 --driver-version no-such=1";
+    for (options, command, named) in [
+        ("", "no-such-program", "no-such-program"),
+        ("", &*script, "missing"),
+        (drivers, "true", "no-such"),
+    ] {
+        for how in ["--dry-run", "--yes --foreground"] {
+            let run = scene.netfix(&format!("upgrade {how} {options} -- {command}"));
+            let run = run.exits(4).stderr_has(&["error: not-found", named]);
+            run.lacks("All well");
+        }
+    }
+    let run = scene.netfix("upgrade --dry-run --driver-version veth=2.0 -- true");
+    run.exits(0);
+    scene
+        .netfix("upgrade --dry-run --force --driver-version i41e=1 -- true")
+        .exits(0);
+    scene.assert_untouched(&kubelet);
+}
+
 #[test]
-fn a_silent_runtime_a_missing_unit_and_two_kubelets_refuse_the_dry_run_too() {
+fn what_does_not_exist_a_silent_runtime_and_two_kubelets_refuse_the_dry_run_too() {
     let node = Node::new();
     let scene = Scene::new(&node);
+    programs_and_drivers_that_do_not_exist_refuse_both(&scene);
     let silent = "--runtime cri --runtime-endpoint unix:///run/nothing.sock";
     predicts(&scene, silent, ("runtime-unreachable", ""));
     predicts(&scene, "--unit missing", ("kubelet-not-paused", ""));
@@ -169,32 +193,6 @@ fn the_last_line_names_the_pods_the_devices_with_their_drivers_and_the_host() {
         assert_eq!(document["verdict"], expected.as_str());
         assert_eq!(document["pods"].as_array().map(Vec::len), Some(pods));
     }
-}
-
-#[test]
-fn programs_and_drivers_that_do_not_exist_refuse_the_window() {
-    let node = Node::new();
-    let scene = Scene::new(&node);
-    let kubelet = scene.touchable();
-    let script = format!("sh {}", scene.path("missing").display());
-    let drivers = "--driver-version veth=2.0 --driver-version no-such=1";
-    for (options, command, named) in [
-        ("", "no-such-program", "no-such-program"),
-        ("", &*script, "missing"),
-        (drivers, "true", "no-such"),
-    ] {
-        for how in ["--dry-run", "--yes --foreground"] {
-            let run = scene.netfix(&format!("upgrade {how} {options} -- {command}"));
-            let run = run.exits(4).stderr_has(&["error: not-found", named]);
-            run.lacks("All well");
-        }
-    }
-    let run = scene.netfix("upgrade --dry-run --driver-version veth=2.0 -- true");
-    run.exits(0);
-    scene
-        .netfix("upgrade --dry-run --force --driver-version i41e=1 -- true")
-        .exits(0);
-    scene.assert_untouched(&kubelet);
 }
 
 #[test]

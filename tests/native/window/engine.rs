@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::rollback::{count, lose, marked};
-use super::scene::{Scene, hasty};
+use super::scene::{Scene, Untouched, hasty};
 use crate::common::Node;
 
 /// COMMAND that waits for a file of the test before it reloads the driver.
@@ -98,25 +98,17 @@ fn waiting_and_following_end_with_the_exit_code_of_the_window() {
     scene.assert_whole();
 }
 
-#[test]
-fn a_refused_window_is_refused_when_it_is_detached_too() {
-    let node = Node::new();
-    let scene = Scene::new(&node);
-    let kubelet = scene.touchable();
+fn a_detached_window_is_refused_as_well(scene: &Scene<'_>, kubelet: &Untouched) {
     let run = scene
         .netfix(&hasty("--detach --nic none -o json", "true"))
         .exits(4);
     run.errors(&[("not-found", "")]);
-    scene.assert_untouched(&kubelet);
+    scene.assert_untouched(kubelet);
     scene.netfix("wait").exits(4).names("not-found", "", &[]);
 }
 
-#[test]
-fn what_is_already_done_opens_no_window() {
-    let node = Node::new();
-    let scene = Scene::new(&node);
-    let kubelet = scene.touchable();
-    let command = lose(&scene);
+fn what_is_already_done_opens_no_window(scene: &Scene<'_>, kubelet: &Untouched) {
+    let command = lose(scene);
     // The version of a module of this machine's kernel, as modinfo(8) would print it.
     let version = fs::read_to_string("/sys/module/vxlan/version").expect("vxlan has a version");
     let vxlan = format!("--driver-version vxlan={}", version.trim());
@@ -133,8 +125,38 @@ fn what_is_already_done_opens_no_window() {
     let unless = scene.script("unless", "exec /nowhere/program");
     let run = scene.netfix(&hasty(&format!("-o json --unless {unless}"), &command));
     run.exits(4).errors(&[("command-failed", "")]);
-    assert_eq!(count(&scene, "lose-ran"), 0);
-    scene.assert_untouched(&kubelet);
+    assert_eq!(count(scene, "lose-ran"), 0);
+    scene.assert_untouched(kubelet);
+}
+
+fn a_hook_that_fails_before_refuses_and_the_other_hook_runs(
+    scene: &Scene<'_>,
+    kubelet: &Untouched,
+) {
+    let before = marked(scene, "before", "exit 3");
+    let after = marked(
+        scene,
+        "after",
+        &format!("echo $NETFIX_VERDICT >{}", scene.path("a").display()),
+    );
+    let command = lose(scene);
+    let options = format!("-o json --before {before} --after {after}");
+    let run = scene.netfix(&hasty(&options, &command)).exits(4);
+    run.errors(&[("command-failed", "")])
+        .names("command-failed", "", &["3", "before"]);
+    assert_eq!(fs::read_to_string(scene.path("a")).expect("a mark"), "4\n");
+    assert_eq!(count(scene, "lose-ran"), 0);
+    scene.assert_untouched(kubelet);
+}
+
+#[test]
+fn a_window_that_is_refused_or_already_done_changes_nothing() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let kubelet = scene.touchable();
+    a_detached_window_is_refused_as_well(&scene, &kubelet);
+    what_is_already_done_opens_no_window(&scene, &kubelet);
+    a_hook_that_fails_before_refuses_and_the_other_hook_runs(&scene, &kubelet);
 }
 
 #[test]
@@ -175,25 +197,4 @@ fn hooks_run_before_the_pause_and_after_the_resume_without_the_limit_of_command(
         (format!("{id}\n"), format!("{id}\n"))
     );
     scene.assert_whole();
-}
-
-#[test]
-fn a_hook_that_fails_before_refuses_the_window_and_the_other_hook_runs() {
-    let node = Node::new();
-    let scene = Scene::new(&node);
-    let kubelet = scene.touchable();
-    let before = marked(&scene, "before", "exit 3");
-    let after = marked(
-        &scene,
-        "after",
-        &format!("echo $NETFIX_VERDICT >{}", scene.path("a").display()),
-    );
-    let command = lose(&scene);
-    let options = format!("-o json --before {before} --after {after}");
-    let run = scene.netfix(&hasty(&options, &command)).exits(4);
-    run.errors(&[("command-failed", "")])
-        .names("command-failed", "", &["3", "before"]);
-    assert_eq!(fs::read_to_string(scene.path("a")).expect("a mark"), "4\n");
-    assert_eq!(count(&scene, "lose-ran"), 0);
-    scene.assert_untouched(&kubelet);
 }

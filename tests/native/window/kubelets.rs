@@ -4,7 +4,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 
 use super::scene::{KUBELET, Scene};
-use super::units::install;
+use super::units::{install, remove};
 use crate::common::background::wait_until;
 use crate::common::machine::Machine;
 use crate::common::{Node, Run, tool};
@@ -56,24 +56,35 @@ fn refuses(scene: &Scene<'_>, options: &str, process: &str, words: &[&str]) {
     scene.assert_nothing_left();
 }
 
-#[test]
-fn a_kubelet_in_another_unit_refuses_the_window() {
+fn one_in_another_unit_refuses_the_window(scene: &Scene<'_>) {
     for name in ["kubelet", "k3s-server", "kubelite"] {
-        let node = Node::new();
-        let scene = Scene::without_kubelet(&node);
-        install(&scene, OTHER, &service(&scene, name));
+        install(scene, OTHER, &service(scene, name));
         let pid = scene.machine.unit(OTHER, "MainPID");
         let words = [format!("pid {pid} "), format!("--unit {OTHER} ")];
-        refuses(&scene, "", name, &words.each_ref().map(String::as_str));
+        refuses(scene, "", name, &words.each_ref().map(String::as_str));
         scene.assert_runs(OTHER);
+        remove(scene, OTHER);
     }
 }
 
-#[test]
-fn the_unit_of_a_kubelet_can_be_chosen_and_its_own_process_refuses_nothing() {
-    let node = Node::new();
-    let scene = Scene::without_kubelet(&node);
-    install(&scene, OTHER, &service(&scene, "kubelet"));
+fn a_second_one_beside_the_paused_one_refuses_the_window(scene: &Scene<'_>) {
+    install(scene, KUBELET, &service(scene, "kubelet"));
+    install(scene, OTHER, &service(scene, "k3s-agent"));
+    let ran = scene.path("ran");
+    scene
+        .upgrade("", &format!("touch {}", ran.display()))
+        .exits(4)
+        .errors(&[("kubelet-not-paused", "")])
+        .names("kubelet-not-paused", "", &["k3s-agent", OTHER]);
+    assert!(!ran.exists(), "COMMAND was run");
+    scene.assert_runs(KUBELET);
+    for unit in [KUBELET, OTHER] {
+        remove(scene, unit);
+    }
+}
+
+fn its_unit_can_be_chosen_and_its_own_process_refuses_nothing(scene: &Scene<'_>) {
+    install(scene, OTHER, &service(scene, "kubelet"));
     let pid = scene.machine.unit(OTHER, "MainPID");
     scene
         .upgrade("--unit my-kubelet", &scene.reload())
@@ -91,19 +102,12 @@ fn the_unit_of_a_kubelet_can_be_chosen_and_its_own_process_refuses_nothing() {
 }
 
 #[test]
-fn a_second_kubelet_beside_the_paused_one_refuses_the_window() {
+fn a_kubelet_in_another_unit_refuses_the_window_unless_that_unit_is_chosen() {
     let node = Node::new();
     let scene = Scene::without_kubelet(&node);
-    install(&scene, KUBELET, &service(&scene, "kubelet"));
-    install(&scene, OTHER, &service(&scene, "k3s-agent"));
-    let ran = scene.path("ran");
-    scene
-        .upgrade("", &format!("touch {}", ran.display()))
-        .exits(4)
-        .errors(&[("kubelet-not-paused", "")])
-        .names("kubelet-not-paused", "", &["k3s-agent", OTHER]);
-    assert!(!ran.exists(), "COMMAND was run");
-    scene.assert_runs(KUBELET);
+    one_in_another_unit_refuses_the_window(&scene);
+    a_second_one_beside_the_paused_one_refuses_the_window(&scene);
+    its_unit_can_be_chosen_and_its_own_process_refuses_nothing(&scene);
 }
 
 #[test]

@@ -145,9 +145,9 @@ fn repair(scene: &Scene<'_>, is_restored: bool) {
 
 #[test]
 fn on_hold_the_window_ends_after_a_repair_a_restore_and_a_resume() {
-    for is_restored in [true, false] {
-        let node = Node::new();
-        let scene = Scene::new(&node);
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    for (earlier, is_restored) in [true, false].into_iter().enumerate() {
         let upgrade = scene.start_upgrade(&format!("{NEVER} --keep-paused -o json"), &lose(&scene));
         scene.wait_for_hold();
         let follow = scene.start("status --follow");
@@ -168,7 +168,9 @@ fn on_hold_the_window_ends_after_a_repair_a_restore_and_a_resume() {
         assert_eq!(holds.count(), 1, "{}", followed.transcript());
         followed.stdout_has(&["no pod was rebuilt (2 of 2 checked)"]);
         scene.assert_whole();
-        let record = scene.record();
+        let mut records = scene.records();
+        assert_eq!(records.len(), earlier + 1, "{records:?}");
+        let record = records.pop().expect("a record");
         assert_eq!(
             (&record["exit"], &record["command"]),
             (&0.into(), &"upgrade".into())

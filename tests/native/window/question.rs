@@ -68,13 +68,9 @@ fn on_terminal(scene: &Scene<'_>, words: &str, typed: &str) -> Run {
     Run::from_output(line.join(" "), &output)
 }
 
-#[test]
-fn a_dry_run_lists_the_phases_and_pods_and_changes_nothing() {
-    let node = Node::new();
-    let scene = Scene::new(&node);
-    let before = observe(&scene);
-    let command = marking(&scene);
-    let load = rollback::load(&scene);
+fn dry_run_lists_the_phases_and_pods_and_makes_no_folder(scene: &Scene<'_>, before: &Before) {
+    let command = marking(scene);
+    let load = rollback::load(scene);
     let options = format!("--max-lost 3 --rollback {load}");
     let run = scene
         .netfix(&format!("upgrade --dry-run {options} -- {command}"))
@@ -88,47 +84,43 @@ fn a_dry_run_lists_the_phases_and_pods_and_changes_nothing() {
         scene.pods[0].name(),
         scene.pods[1].name(),
     ]);
-    assert!(!node.state_dir().exists(), "a folder was made");
-    assert_eq!(rollback::count(&scene, "load-ran"), 0);
+    assert!(!scene.node.state_dir().exists(), "a folder was made");
+    assert_eq!(rollback::count(scene, "load-ran"), 0);
     let json = scene
         .netfix(&format!("upgrade --dry-run -o json -- {command}"))
         .exits(0)
         .json();
     assert_eq!(json["pods"].as_array().map(Vec::len), Some(2), "{json}");
-    assert_untouched(&scene, &before);
+    assert_untouched(scene, before);
 }
 
-#[test]
-fn without_a_terminal_the_window_is_refused() {
-    let node = Node::new();
-    let scene = Scene::new(&node);
-    let before = observe(&scene);
+fn without_a_terminal_it_is_refused(scene: &Scene<'_>, before: &Before) {
     for foreground in ["", "--foreground"] {
         let run = scene
-            .netfix(&format!("upgrade {foreground} -- {}", marking(&scene)))
+            .netfix(&format!("upgrade {foreground} -- {}", marking(scene)))
             .exits(4);
         run.stderr_has(&["--yes"]);
-        assert_untouched(&scene, &before);
+        assert_untouched(scene, before);
+    }
+}
+
+fn another_answer_changes_nothing(scene: &Scene<'_>, before: &Before) {
+    let words = format!("upgrade -- {}", marking(scene));
+    for typed in ["\n", "yesterday\n", "\u{4}"] {
+        let run = on_terminal(scene, &words, typed).exits(4);
+        run.stdout_has(&[scene.pods[0].name(), scene.pods[1].name()]);
+        assert_untouched(scene, before);
     }
 }
 
 #[test]
-fn any_answer_except_yes_changes_nothing() {
+fn the_preview_changes_nothing_and_only_the_answer_yes_runs_the_window() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let before = observe(&scene);
-    let words = format!("upgrade -- {}", marking(&scene));
-    for typed in ["\n", "yesterday\n", "\u{4}"] {
-        let run = on_terminal(&scene, &words, typed).exits(4);
-        run.stdout_has(&[scene.pods[0].name(), scene.pods[1].name()]);
-        assert_untouched(&scene, &before);
-    }
-}
-
-#[test]
-fn the_answer_yes_runs_the_window() {
-    let node = Node::new();
-    let scene = Scene::new(&node);
+    dry_run_lists_the_phases_and_pods_and_makes_no_folder(&scene, &before);
+    without_a_terminal_it_is_refused(&scene, &before);
+    another_answer_changes_nothing(&scene, &before);
     let words = format!("upgrade --watch 0s --answer-wait 2s -- {}", marking(&scene));
     on_terminal(&scene, &words, "yes\n")
         .exits(0)

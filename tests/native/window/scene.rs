@@ -326,22 +326,26 @@ impl<'n> Scene<'n> {
     /// kubelet is stopped and masked, cannot be started, and a timer is armed that starts it.
     pub fn assert_held(&self, unit: &str) {
         let (load, active) = self.state(unit);
-        let reported = self.machine.systemd_state();
         assert!(
             load == "masked" && ["inactive", "failed"].contains(&&*active),
-            "{load} {active}\n{reported}"
+            "{load} {active}\n{}",
+            self.machine.systemd_state()
         );
         self.machine
             .systemctl(&format!("start {unit}"))
             .expect_err("a masked unit was started");
-        assert_eq!(self.deadlines().len(), 1, "{reported}");
+        let deadlines = self.deadlines().len();
+        assert_eq!(deadlines, 1, "{}", self.machine.systemd_state());
     }
 
     /// kubelet runs, is not masked, and no deadline is left.
     pub fn assert_runs(&self, unit: &str) {
-        let state = self.state(unit);
-        let reported = self.machine.systemd_state();
-        assert_eq!((&*state.0, &*state.1), ("loaded", "active"), "{reported}");
+        let (load, active) = self.state(unit);
+        assert!(
+            load == "loaded" && active == "active",
+            "{load} {active}\n{}",
+            self.machine.systemd_state()
+        );
         assert_eq!(self.masks(unit), [""; 0]);
     }
 

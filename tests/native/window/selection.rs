@@ -14,24 +14,21 @@ fn last_line(run: &Run) -> &str {
     run.out.lines().last().unwrap_or_default()
 }
 
-#[test]
-fn pods_at_risk_that_are_not_selected_refuse_the_window_before_anything_is_changed() {
-    let node = Node::new();
-    let scene = Scene::new(&node);
+fn others_at_risk_refuse_the_window_before_anything_is_changed(scene: &Scene<'_>) {
     let kubelet = scene.touchable();
     let (reload, other) = (scene.reload(), scene.pods[1].name());
     let named = format!("--pod {}", scene.pods[0].name());
     for (options, selected) in [
         ("--dry-run", named),
-        ("--dry-run", first(&scene)),
-        ("--yes", first(&scene)),
+        ("--dry-run", first(scene)),
+        ("--yes", first(scene)),
     ] {
         let words = format!("upgrade {options} {selected} -o json -- {reload}");
         let run = scene.netfix(&words).exits(4);
         let run = run.errors(&[("not-selected", ""), ("unsupported", "")]);
         run.names("not-selected", "", &["1 pod", other]);
     }
-    let run = scene.netfix(&format!("upgrade --dry-run {} -- true", first(&scene)));
+    let run = scene.netfix(&format!("upgrade --dry-run {} -- true", first(scene)));
     let run = run.exits(4);
     assert!(
         last_line(&run).starts_with("The window would be refused: 1 problem, "),
@@ -40,6 +37,28 @@ fn pods_at_risk_that_are_not_selected_refuse_the_window_before_anything_is_chang
     );
     run.stderr_has(&["eth0", other]);
     scene.assert_untouched(&kubelet);
+}
+
+#[test]
+fn pods_at_risk_that_are_not_selected_refuse_the_window_and_a_forced_one_counts_them() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    others_at_risk_refuse_the_window_before_anything_is_changed(&scene);
+    let run = scene.upgrade(&format!("--force {}", first(&scene)), "true");
+    let run = run.exits(0);
+    let last = last_line(&run);
+    assert!(
+        last.starts_with(
+            "Nothing was lost: COMMAND reloaded no driver; 1 of 1 selected pod unchanged"
+        ) && last.contains("not selected: 1 pod at risk, none has lost anything"),
+        "{}",
+        run.transcript()
+    );
+    let report = scene.netfix("report -o json").exits(0).json();
+    assert_eq!(report["report"]["computed"]["verdict"], "nothing-lost");
+    let log = scene.log_of(&scene.record());
+    assert!(log.contains("1 selected pod already correct"), "{log}");
+    scene.assert_whole();
 }
 
 #[test]
@@ -76,27 +95,6 @@ fn a_forced_window_for_one_pod_is_not_well_over_others_without_network() {
         assert!(log.contains(line), "{log}");
     }
     scene.netfix("restore").exits(0);
-    scene.assert_whole();
-}
-
-#[test]
-fn a_forced_window_counts_the_others_also_if_nothing_was_lost() {
-    let node = Node::new();
-    let scene = Scene::new(&node);
-    let run = scene.upgrade(&format!("--force {}", first(&scene)), "true");
-    let run = run.exits(0);
-    let last = last_line(&run);
-    assert!(
-        last.starts_with(
-            "Nothing was lost: COMMAND reloaded no driver; 1 of 1 selected pod unchanged"
-        ) && last.contains("not selected: 1 pod at risk, none has lost anything"),
-        "{}",
-        run.transcript()
-    );
-    let report = scene.netfix("report -o json").exits(0).json();
-    assert_eq!(report["report"]["computed"]["verdict"], "nothing-lost");
-    let log = scene.log_of(&scene.record());
-    assert!(log.contains("1 selected pod already correct"), "{log}");
     scene.assert_whole();
 }
 

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal::{self, SIGHUP, SIGINT, SIGTERM};
+use serde_json::Value;
 
 use super::beside::Beside;
 use super::scene::{KUBELET, LOSING, Scene, codes, hasty, of_pods};
@@ -28,12 +29,26 @@ fn patient_reload(scene: &Scene<'_>, trap: &str) -> String {
     scene.script("patient", &body)
 }
 
+/// Removes these files, for the next window of a scene.
+fn forget(scene: &Scene<'_>, names: &[&str]) {
+    for name in names {
+        std::fs::remove_file(scene.path(name)).expect("a file of the last window");
+    }
+}
+
+/// The record of the newest window, beside so many earlier ones.
+fn newest(scene: &Scene<'_>, earlier: usize) -> Value {
+    let mut all = scene.records();
+    assert_eq!(all.len(), earlier + 1, "{all:?}");
+    all.pop().expect("a record")
+}
+
 #[test]
 fn command_gets_the_signal_too_and_everything_is_restored() {
-    for signal in [SIGINT, SIGTERM] {
-        let node = Node::new();
-        let scene = Scene::new(&node);
-        let heard = scene.path("heard");
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let heard = scene.path("heard");
+    for (earlier, signal) in [SIGINT, SIGTERM].into_iter().enumerate() {
         let trap = |name: &str| {
             format!(
                 "trap 'echo {name} >{0}; {1}; exit 3' {name}",
@@ -48,10 +63,10 @@ fn command_gets_the_signal_too_and_everything_is_restored() {
         // What it claims of the pods was seen.
         let said = format!("{signal} interrupted COMMAND; 2 of 2 pods restored");
         upgrade.finish().exits(1).stdout_has(&[&said]);
-        let heard = std::fs::read_to_string(heard).expect("COMMAND heard nothing");
-        assert_eq!(format!("SIG{}", heard.trim()), signal.as_str());
+        let name = std::fs::read_to_string(&heard).expect("COMMAND heard nothing");
+        assert_eq!(format!("SIG{}", name.trim()), signal.as_str());
         scene.assert_whole();
-        let record = scene.record();
+        let record = newest(&scene, earlier);
         let mut errors = codes(&record, "error");
         errors.sort();
         assert_eq!(errors, ["command-failed", "interrupted"], "{record}");
@@ -60,15 +75,13 @@ fn command_gets_the_signal_too_and_everything_is_restored() {
             (&1.into(), &3.into())
         );
         assert_eq!(of_pods(&record, "state"), ["restored", "restored"]);
+        forget(&scene, &["begun", "heard"]);
     }
 }
 
-#[test]
-fn signals_at_the_terminal_reach_the_unit() {
-    let node = Node::new();
-    let scene = Scene::new(&node);
+fn signals_at_the_terminal_reach_the_unit(scene: &Scene<'_>) {
     let command = patient_reload(
-        &scene,
+        scene,
         &format!("trap '{}; exit 0' INT", on_one_line(&scene.loading())),
     );
     let upgrade = scene.start(&format!(
@@ -80,12 +93,9 @@ fn signals_at_the_terminal_reach_the_unit() {
     scene.assert_whole();
 }
 
-#[test]
-fn a_stopped_unit_ends_in_an_orderly_way() {
-    let node = Node::new();
-    let scene = Scene::new(&node);
+fn a_stopped_unit_ends_in_an_orderly_way(scene: &Scene<'_>) {
     let command = patient_reload(
-        &scene,
+        scene,
         &format!("trap '{}; exit 0' TERM", on_one_line(&scene.loading())),
     );
     let upgrade = scene.start(&hasty("-o json", &command));
@@ -99,10 +109,19 @@ fn a_stopped_unit_ends_in_an_orderly_way() {
 }
 
 #[test]
+fn signals_at_the_terminal_and_a_stop_reach_the_unit() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    signals_at_the_terminal_reach_the_unit(&scene);
+    forget(&scene, &["begun"]);
+    a_stopped_unit_ends_in_an_orderly_way(&scene);
+}
+
+#[test]
 fn a_lost_terminal_does_not_affect_the_unit() {
-    for signal in [SIGHUP, Signal::SIGKILL] {
-        let node = Node::new();
-        let scene = Scene::new(&node);
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    for (earlier, signal) in [SIGHUP, Signal::SIGKILL].into_iter().enumerate() {
         let command = patient_reload(&scene, "");
         let upgrade = scene.start(&format!(
             "upgrade --yes --watch 0s --answer-wait 2s -- {command}"
@@ -112,10 +131,11 @@ fn a_lost_terminal_does_not_affect_the_unit() {
         drop(upgrade);
         scene.assert_held(KUBELET);
         std::fs::write(scene.path("go"), "").expect("a sign");
-        let closed = wait_until(|| scene.window().is_none() && !scene.records().is_empty());
+        let closed = wait_until(|| scene.window().is_none() && scene.records().len() > earlier);
         assert!(closed, "the window does not end: {:?}", scene.window());
         scene.assert_whole();
-        assert_eq!(scene.record()["exit"], 0);
+        assert_eq!(newest(&scene, earlier)["exit"], 0);
+        forget(&scene, &["begun", "go"]);
     }
 }
 

@@ -3,6 +3,9 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
 use super::scene::{FOLDERS, KUBELET, Scene, phases};
 use crate::common::background::wait_until;
 use crate::common::machine::Machine;
@@ -23,6 +26,22 @@ pub fn install(scene: &Scene<'_>, unit: &str, text: &str) {
     }
 }
 
+/// Stops a unit and removes its file, so that another one can have its name.
+pub fn remove(scene: &Scene<'_>, unit: &str) {
+    let systemctl = |words: &str| {
+        scene
+            .machine
+            .systemctl(words)
+            .unwrap_or_else(|e| panic!("{e}"));
+    };
+    systemctl(&format!("stop {unit}"));
+    let files = FOLDERS.map(|folder| format!("{folder}/{unit}"));
+    tool::run(scene.machine.exec("rm").arg("-f").args(files));
+    systemctl("daemon-reload");
+    // systemd limits how often a unit starts.
+    systemctl("reset-failed");
+}
+
 /// Without a unit to pause, netfix prints a note with the unit and the reason, and no error.
 fn finds_no_unit(run: &Run, unit: &str, word: &str) {
     assert!(
@@ -39,8 +58,9 @@ fn finds_no_unit(run: &Run, unit: &str, word: &str) {
     );
 }
 
-/// A pause that holds the unit, and a resume that leaves only a good record.
-fn pause_and_resume(scene: &Scene<'_>, unit: &str) {
+/// A pause that holds the unit, and a resume that leaves only a good record, which it returns.
+fn pause_and_resume(scene: &Scene<'_>, unit: &str) -> Value {
+    let earlier = scene.records().len();
     let begin = Instant::now();
     scene.netfix("pause").exits(0);
     let bound = u64::try_from(begin.elapsed().as_millis()).expect("a moment") + 1;
@@ -69,25 +89,22 @@ fn pause_and_resume(scene: &Scene<'_>, unit: &str) {
     );
     assert_eq!(phases(&record), ["pause", "resume"]);
     scene.netfix("resume").exits(0).errors(&[]);
+    assert_eq!(scene.records().len(), earlier + 1);
+    record
 }
 
-#[test]
-fn units_of_a_package_and_of_the_administrator_are_paused_and_resumed() {
+fn of_a_package_and_of_the_administrator(scene: &Scene<'_>) {
     for folder in FOLDERS {
-        let node = Node::new();
-        let scene = Scene::with_kubelet_in(&node, folder);
-        pause_and_resume(&scene, KUBELET);
-        assert_eq!(scene.records().len(), 1, "{folder}");
+        scene.machine.start_kubelet(folder);
+        pause_and_resume(scene, KUBELET);
         scene.assert_networks();
+        remove(scene, KUBELET);
     }
 }
 
-#[test]
-fn a_unit_that_fails_at_its_stop_is_paused_and_resumed() {
-    let node = Node::new();
-    let scene = Scene::without_kubelet(&node);
+fn one_that_fails_at_its_stop(scene: &Scene<'_>) {
     let text = format!("{PLAIN}KillSignal=SIGUSR1\nRestart=on-failure\n");
-    install(&scene, KUBELET, &text);
+    install(scene, KUBELET, &text);
     scene
         .machine
         .systemctl("stop kubelet.service")
@@ -101,15 +118,13 @@ fn a_unit_that_fails_at_its_stop_is_paused_and_resumed() {
         .machine
         .systemctl("start kubelet.service")
         .expect("a start");
-    pause_and_resume(&scene, KUBELET);
+    pause_and_resume(scene, KUBELET);
+    remove(scene, KUBELET);
 }
 
-#[test]
-fn a_unit_with_restart_always_stays_paused_and_is_resumed() {
-    let node = Node::new();
-    let scene = Scene::without_kubelet(&node);
+fn one_with_restart_always(scene: &Scene<'_>) {
     install(
-        &scene,
+        scene,
         KUBELET,
         &format!("{PLAIN}Restart=always\nRestartSec=100ms\n"),
     );
@@ -122,14 +137,12 @@ fn a_unit_with_restart_always_stays_paused_and_is_resumed() {
     let again = || scene.runs(KUBELET) && scene.machine.unit(KUBELET, "MainPID") != pid;
     assert!(wait_until(again), "{}", scene.machine.systemd_state());
     scene.assert_nothing_left();
+    remove(scene, KUBELET);
 }
 
-#[test]
-fn a_crash_looping_unit_is_paused_and_resumed() {
-    let node = Node::new();
-    let scene = Scene::without_kubelet(&node);
+fn one_that_crashes_again_and_again(scene: &Scene<'_>) {
     let text = "[Unit]\nStartLimitIntervalSec=0\n[Service]\nExecStart=/bin/false\nRestart=always\nRestartSec=300ms\n";
-    install(&scene, KUBELET, text);
+    install(scene, KUBELET, text);
     let restarts = || {
         scene
             .machine
@@ -167,71 +180,102 @@ fn a_crash_looping_unit_is_paused_and_resumed() {
         ("loaded".to_owned(), Vec::new())
     );
     scene.assert_nothing_left();
+    remove(scene, KUBELET);
 }
 
-#[test]
-fn pause_waits_for_a_unit_that_stops_slowly() {
-    let node = Node::new();
-    let scene = Scene::without_kubelet(&node);
+/// The process that the unit starts beside its own, which stays.
+fn start_with_a_child(scene: &Scene<'_>, folder: &str) -> u32 {
+    let child = scene.path("child");
+    let script = scene.script(
+        "k3s",
+        &format!(
+            "[ -e {0} ] || {{ setsid sleep 600 & echo $! >{0}; }}\nexec sleep infinity",
+            child.display()
+        ),
+    );
+    scene.machine.put(
+        &format!("{folder}/k3s.service"),
+        &format!("[Service]\nExecStart={script}\nKillMode=process\n"),
+    );
+    scene.machine.systemctl("daemon-reload").expect("a reload");
+    scene
+        .machine
+        .systemctl("start k3s.service")
+        .expect("a start");
+    assert!(wait_until(
+        || fs::read_to_string(&child).is_ok_and(|pid| !pid.is_empty())
+    ));
+    let pid = fs::read_to_string(&child).expect("a pid");
+    pid.trim().parse().expect("a number")
+}
+
+fn ones_that_leave_processes_running_which_survive(scene: &Scene<'_>) {
+    for folder in FOLDERS {
+        let pid = start_with_a_child(scene, folder);
+        pause_and_resume(scene, "k3s.service");
+        assert!(
+            scene.machine.is_alive(pid),
+            "{folder}: the container is dead"
+        );
+        assert!(scene.machine.signal(pid, Signal::SIGKILL));
+        scene.wait_for_end(&pid.to_string());
+        fs::remove_file(scene.path("child")).expect("its pid");
+        remove(scene, "k3s.service");
+    }
+}
+
+fn one_that_stops_slowly_and_is_waited_for(scene: &Scene<'_>) {
     let text = "[Service]\nExecStart=/bin/sleep infinity\nExecStop=/bin/sleep 2\n";
-    install(&scene, "k3s-agent.service", text);
+    install(scene, "k3s-agent.service", text);
     let begin = Instant::now();
-    pause_and_resume(&scene, "k3s-agent.service");
+    let record = pause_and_resume(scene, "k3s-agent.service");
     assert!(
         begin.elapsed() >= Duration::from_secs(2),
         "the unit is not slow"
     );
-    let record = scene.record();
     let paused = record["hold"]["paused"].as_u64().expect("a moment");
     assert!(paused >= 2000, "it was not yet stopped after {paused} ms");
 }
 
 #[test]
-fn processes_that_a_unit_leaves_running_survive_pause_and_resume() {
-    for folder in FOLDERS {
-        let node = Node::new();
-        let scene = Scene::without_kubelet(&node);
-        let child = scene.path("child");
-        let script = scene.script(
-            "k3s",
-            &format!(
-                "[ -e {0} ] || {{ setsid sleep 600 & echo $! >{0}; }}\nexec sleep infinity",
-                child.display()
-            ),
-        );
-        scene.machine.put(
-            &format!("{folder}/k3s.service"),
-            &format!("[Service]\nExecStart={script}\nKillMode=process\n"),
-        );
-        scene.machine.systemctl("daemon-reload").expect("a reload");
-        scene
-            .machine
-            .systemctl("start k3s.service")
-            .expect("a start");
-        assert!(wait_until(
-            || fs::read_to_string(&child).is_ok_and(|pid| !pid.is_empty())
-        ));
-        let pid: u32 = fs::read_to_string(&child)
-            .expect("a pid")
-            .trim()
-            .parse()
-            .expect("a number");
-        pause_and_resume(&scene, "k3s.service");
-        assert!(
-            scene.machine.is_alive(pid),
-            "{folder}: the container is dead"
-        );
-    }
+fn units_of_all_kinds_are_paused_and_resumed() {
+    let node = Node::new();
+    let scene = Scene::without_kubelet(&node);
+    of_a_package_and_of_the_administrator(&scene);
+    one_that_fails_at_its_stop(&scene);
+    one_with_restart_always(&scene);
+    one_that_crashes_again_and_again(&scene);
+    ones_that_leave_processes_running_which_survive(&scene);
+    one_that_stops_slowly_and_is_waited_for(&scene);
 }
 
-#[test]
-fn a_stopped_unit_is_left_unchanged() {
-    let node = Node::new();
-    let scene = Scene::new(&node);
+fn a_running_unit_that_could_not_be_restarted_is_refused(scene: &Scene<'_>) {
     scene
         .machine
-        .systemctl("stop kubelet.service")
-        .expect("a stop");
+        .systemctl("mask --runtime kubelet.service")
+        .expect("a mask");
+    let (state, touchable) = (scene.state(KUBELET), scene.touchable());
+    assert_eq!(state, ("masked".to_owned(), "active".to_owned()));
+    let marker = scene.path("ran");
+    for run in [
+        scene.netfix("pause"),
+        scene.upgrade("", &format!("touch {}", marker.display())),
+    ] {
+        run.exits(4).errors(&[("kubelet-not-paused", "")]).names(
+            "kubelet-not-paused",
+            "",
+            &[KUBELET],
+        );
+    }
+    assert_eq!(
+        (scene.state(KUBELET), scene.touchable()),
+        (state, touchable)
+    );
+    assert!(!marker.exists(), "COMMAND was run");
+    scene.assert_nothing_left();
+}
+
+fn a_stopped_unit_is_left_unchanged(scene: &Scene<'_>) {
     for masked in [false, true] {
         if masked {
             scene
@@ -256,32 +300,16 @@ fn a_stopped_unit_is_left_unchanged() {
 }
 
 #[test]
-fn a_running_unit_that_could_not_be_restarted_is_refused() {
+fn a_masked_unit_is_refused_while_it_runs_and_a_stopped_one_is_left_unchanged() {
     let node = Node::new();
     let scene = Scene::new(&node);
-    scene
-        .machine
-        .systemctl("mask --runtime kubelet.service")
-        .expect("a mask");
-    let (state, touchable) = (scene.state(KUBELET), scene.touchable());
-    assert_eq!(state, ("masked".to_owned(), "active".to_owned()));
-    let marker = scene.path("ran");
-    for run in [
-        scene.netfix("pause"),
-        scene.upgrade("", &format!("touch {}", marker.display())),
-    ] {
-        run.exits(4).errors(&[("kubelet-not-paused", "")]).names(
-            "kubelet-not-paused",
-            "",
-            &[KUBELET],
-        );
+    a_running_unit_that_could_not_be_restarted_is_refused(&scene);
+    for words in ["unmask --runtime kubelet.service", "stop kubelet.service"] {
+        scene.machine.systemctl(words).expect("no mask and a stop");
     }
-    assert_eq!(
-        (scene.state(KUBELET), scene.touchable()),
-        (state, touchable)
-    );
-    assert!(!marker.exists(), "COMMAND was run");
-    scene.assert_nothing_left();
+    let stopped = ("loaded".to_owned(), "inactive".to_owned());
+    assert_eq!(scene.state(KUBELET), stopped);
+    a_stopped_unit_is_left_unchanged(&scene);
 }
 
 #[test]

@@ -3,10 +3,8 @@
 set -Eeuo pipefail
 
 TESTS=(
-    links::index_mtu_names_flags_and_state_come_back
-    links::each_pod_keeps_its_requested_broadcast_queue_length
+    links::links_of_every_mode_and_property_come_back_side_by_side
     links::mode_passthru_comes_back_with_the_parents_mac
-    links::pods_of_every_mode_come_back_side_by_side
     host::creating_a_pods_eth0_does_not_change_the_nodes_eth0
     host::an_interface_of_the_node_with_a_pods_index_does_not_block_a_restore
     addresses::order_and_attributes_of_addresses_and_permanent_neighbours_come_back
