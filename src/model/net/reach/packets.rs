@@ -12,32 +12,44 @@ use crate::model::net::way::{Packet, is_link_local};
 use crate::model::{Address, IfName, Link, NetState, Parent, Route};
 
 /// How many packets of a namespace are looked up: a pod may have any number of routes and addresses.
-const MOST: usize = 64;
+const MOST: usize = 128;
 /// How many destinations of a family, and how many senders.
 const MOST_OF_A_KIND: usize = 16;
 
-/// The packets whose ways show what a namespace reaches: to each gateway and permanent neighbour, to an address in the destination of each route and rule and in
-/// each subnet, the widest first, and to its own addresses; from each of its addresses and with each mark that a rule names, and from senders
-/// that are bound to a VRF.
+/// The packets whose ways show what a namespace reaches: to its own addresses and permanent neighbours; to each gateway, to an address in the
+/// destination of each route and rule and in each subnet, the widest first; and to those from each of its addresses and with each mark that
+/// a rule names, and from senders that are bound to a VRF.
 pub(crate) fn packets(state: &NetState) -> Vec<Packet> {
+    const FAMILIES: [bool; 2] = [true, false];
     let destinations = Destinations::of([state].into_iter());
-    let mut all = Vec::new();
-    for is_ipv4 in [true, false] {
-        let senders = senders(state, is_ipv4);
-        for (to, bound) in targets(state, &destinations, is_ipv4) {
-            all.extend(senders.iter().map(|sender| Packet {
-                to,
-                bound: bound.clone().or_else(|| sender.bound.clone()),
-                ..sender.clone()
-            }));
-        }
-        all.extend(own(state, is_ipv4));
-    }
-    all.extend(to_fixed(state));
+    let own = FAMILIES.map(|is_ipv4| own(state, is_ipv4));
+    let mut all: Vec<Packet> = own.into_iter().flatten().chain(to_fixed(state)).collect();
+    // In turn, so that the limit does not cut off a whole family.
+    let sent = FAMILIES.map(|is_ipv4| sent(state, &destinations, is_ipv4).into_iter().enumerate());
+    let mut sent: Vec<(usize, Packet)> = sent.into_iter().flatten().collect();
+    sent.sort_by_key(|(place, _)| *place);
+    all.extend(sent.into_iter().map(|(_, packet)| packet));
     let mut seen = HashSet::new();
     all.retain(|one: &Packet| seen.insert(one.clone()));
     all.truncate(MOST);
     all
+}
+
+/// The packets of a family to other machines, first those that only their destination sends.
+fn sent(state: &NetState, destinations: &Destinations, is_ipv4: bool) -> Vec<Packet> {
+    let targets = targets(state, destinations, is_ipv4);
+    let senders = senders(state, is_ipv4);
+    let to = |senders: &[Packet]| {
+        let each = targets.iter().flat_map(|(to, bound)| {
+            senders.iter().map(|sender| Packet {
+                to: *to,
+                bound: bound.clone().or_else(|| sender.bound.clone()),
+                ..sender.clone()
+            })
+        });
+        each.collect::<Vec<_>>()
+    };
+    [to(&senders[..1]), to(&senders[1..])].concat()
 }
 
 /// How packets of a family are sent; their destination is not set.
@@ -137,4 +149,44 @@ fn usable(state: &NetState, is_ipv4: bool) -> impl Iterator<Item = &Address> {
         let is_own = one.local.is_ipv4() == is_ipv4 && !one.local.is_multicast();
         is_own && is_usable && up.contains(&one.dev) && !is_link_local(one.local)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{LinkKind, Rule};
+
+    #[test]
+    fn the_limit_cuts_off_no_address_and_no_family() {
+        let dev: IfName = "eth0".parse().unwrap();
+        let address = |text: String| Address::plain(dev.clone(), text.parse().unwrap(), 24);
+        let mut state = NetState::default();
+        let mut link = Link::plain(dev.clone(), LinkKind::Physical);
+        link.flags.up = true;
+        state.links.push(link);
+        for at in 1..=8 {
+            state.addresses.push(address(format!("10.0.{at}.1")));
+            state.addresses.push(address(format!("fd00:{at}::1")));
+            for text in [format!("10.1.{at}.0/24"), format!("fd01:{at}::/64")] {
+                let net: IpNet = text.parse().unwrap();
+                state.routes.push(Route::plain(net, &dev));
+            }
+        }
+        state.rules = [true, false]
+            .map(|ipv6| Rule {
+                ipv6,
+                invert: true,
+                ..Rule::default()
+            })
+            .into();
+        let all = packets(&state);
+        assert_eq!(all.len(), MOST);
+        for one in &state.addresses {
+            assert!(all.contains(&Packet::plain(one.local)), "{}", one.local);
+        }
+        for route in &state.routes {
+            let net = route.destination();
+            assert!(all.iter().any(|one| net.contains(&one.to)), "{net}");
+        }
+    }
 }
