@@ -144,7 +144,7 @@ fn continuous_snapshots_during_loss_and_restore_lose_no_good_checkpoint() {
 /// Loses the NIC at every step of a snapshot whose kernel queries are slow, so that the loss falls between any two of
 /// them. Repeats this until snapshots have ended with each of these exit codes, because the machine's speed varies.
 fn losses_during(node: &Node, words: &str, ends: [i32; 2], after_each: impl Fn()) {
-    const STEPS: u32 = 6;
+    const STEPS: u32 = 8;
     const ROUNDS: usize = 10;
     let slow_snapshot = || {
         let wrapper = injecting("inject=sendto:delay_enter=15000");

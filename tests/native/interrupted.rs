@@ -39,7 +39,7 @@ fn snapshots_killed_at_random_instants_lose_nothing_good() {
     let pods = node.simple_pods(3);
     node.netfix("snapshot --keep 2").exits(0);
     let mut random = u64::from(std::process::id());
-    for number in 0..12 {
+    for number in 0..40 {
         let before: Vec<_> = pods.iter().map(|pod| node.stored_of(pod)).collect();
         change(&pods, number);
         random = random

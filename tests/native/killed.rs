@@ -32,7 +32,7 @@ fn a_restore_killed_at_any_instant_is_completed_by_the_next() {
     let before: Vec<_> = pods.iter().map(Pod::capture).collect();
     let host = node.capture();
     node.snapshot();
-    for milliseconds in [3, 9, 20, 40] {
+    for milliseconds in [1, 3, 5, 7, 9, 12, 15, 20, 30] {
         node.lose_and_reload();
         kill_after(&node, "restore", Duration::from_millis(milliseconds));
         node.restore();

@@ -3,7 +3,7 @@
 //!
 //! `cargo test --features failpoints --test sweep [-- WORD…]`: each point gets `kill` and one errno, the next point the next
 //! errno; of `upgrade` and `guard`, which have the points of the others too, and of `pause` and `resume` every other point gets `kill`, the rest an
-//! errno. Of each command so many runs, spread over its points, as a push has time for. A word selects the commands whose names contain it, (`kill` or an errno) the faults of each point, or (a number) a
+//! errno, and of the longest, a sixth of the points. A word selects the commands whose names contain it, (`kill` or an errno) the faults of each point, or (a number) a
 //! point; `all`, also as `NETFIX_SWEEP=all`, gives each point all of them, but those of the slow commands. Those and variants of
 //! a command run only with it, or by name.
 
@@ -186,8 +186,8 @@ fn main() -> ExitCode {
 
 /// A prime that divides no number of runs, so that each run comes once.
 const STRIDE: usize = 7919;
-/// So many runs of a command are what a run without words has time for.
-const MANY: usize = 120;
+/// So many runs, or a sixth of more, are what a run without words has time for.
+const MANY: usize = 400;
 /// A worker's stage and its undisturbed run take as long as several runs.
 const RUNS_OF_A_WORKER: usize = 10;
 
@@ -208,7 +208,10 @@ fn sweep(case: &Case, actions: &[&'static str], some: &[usize], is_part: bool) -
     let in_turn = case.shares_points() && some.is_empty();
     let mut faults = fault::faults(points.len(), actions, in_turn);
     faults.retain(|fault| some.is_empty() || some.contains(&fault.point));
-    let runs = faults.len().min(if is_part { MANY } else { usize::MAX });
+    let runs = match faults.len() {
+        many if is_part && many > MANY => many.div_ceil(6),
+        all => all,
+    };
     println!("{}: {} points, {runs} runs", case.name, points.len());
     let row = Mutex::new(Row::new(case.name, &points));
     let work = Work {

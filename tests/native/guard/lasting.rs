@@ -19,7 +19,7 @@ fn the_next_guard_completes_what_a_killed_one_has_begun() {
     node.snapshot();
     let mut killed_in_window = 0;
     let open = node.state_dir().join("window.json");
-    for delay in [0, 200, 800] {
+    for delay in [0, 100, 300, 600, 1000] {
         node.lose_and_reload();
         let mut child = starting(&node, "--backoff 0s")
             .spawn()

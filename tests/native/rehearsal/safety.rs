@@ -14,7 +14,7 @@ use crate::common::numbers::Numbers;
 use crate::common::{Node, Pod, tool};
 
 /// How often a rehearsal is killed, each time at another moment; `NETFIX_MOMENTS` has another number.
-const MOMENTS: usize = 8;
+const MOMENTS: usize = 20;
 
 /// What a rehearsal could leave on a machine: namespaces of processes and of open files, processes, mounts, links and names.
 const LOOK: &str = r"

@@ -52,8 +52,7 @@ expect_exit 0 "$NETFIX" --state-dir "$STATE" report
 not_left_out
 ! grep -q absent "$OUT" || fail "a NIC is absent in the report"
 
-# again_and_again BUS: its driver is unbound and bound from the time on that $WORK/resets is there, until it is not. It is there too
-# briefly for a restore to be complete.
+# again_and_again BUS: its driver is unbound and bound from the time on that $WORK/resets is there, until it is not.
 again_and_again() {
     local driver=/sys/bus/pci/drivers/igbvf
     until [ -e "$WORK/resets" ]; do sleep 0.2; done
@@ -61,7 +60,7 @@ again_and_again() {
         echo "$1" >"$driver/unbind" || :
         sleep 1
         echo "$1" >"$driver/bind" || :
-        sleep 0.3
+        sleep 1
     done
 }
 
