@@ -147,10 +147,15 @@ pub fn observe_pods(pods: &mut [Pod], host: &Host) -> Vec<Result<NetState, Error
     states.map(|state| state?).collect()
 }
 
-/// Reads every pod like [`observe_pods`]; of one with a table that is not read whole the links and addresses.
+/// Reads every pod like [`observe_pods`]; of one with a table that is not read whole all links and addresses.
 pub fn observe_at_least_claims(pods: &mut [Pod], host: &Host) -> Vec<Result<NetState, Error>> {
     let read = |pod: &mut Pod| match pod.observe_inside(host) {
-        Err(Error::TooMany(_)) => claims(pod, host),
+        Err(Error::TooMany(_)) => {
+            pod.read_all(true);
+            let claims = claims(pod, host);
+            pod.read_all(false);
+            claims
+        }
         state => state,
     };
     let states = visit(pods, read).into_iter();

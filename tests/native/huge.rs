@@ -211,3 +211,19 @@ fn neither_rules_nor_neighbours_of_a_pod_stop_a_window() {
         pod.assert_same_as(before);
     }
 }
+
+#[test]
+fn thousands_of_addresses_of_a_pod_stop_no_window_here_or_of_another_host() {
+    let [node, other] = [Node::new(), Node::new()];
+    let _web = node.pod("web").simple();
+    let large = other.pod("many").simple();
+    large.ip("link add d0 type veth peer name d1");
+    large.ns.batch(&lines(0..6000, |high, low| {
+        format!("addr add 172.16.{high}.{low}/32 dev d0")
+    }));
+    window(&node);
+    let mut preview = other.netfix_command(&["timeout", "600"], "upgrade --dry-run -o json");
+    let preview = Run::of(preview.args(["--", "true"])).exits(0);
+    preview.errors(&[]);
+    window(&other);
+}
