@@ -19,7 +19,7 @@ use crate::restore::host::managed;
 use crate::restore::host::wait_nic::WaitLimit;
 
 /// So many losses let a restore, or the watch after it, begin anew: not those of a driver that resets without end.
-pub(super) const AGAIN: usize = 3;
+pub(crate) const AGAIN: usize = 3;
 
 /// How often a wait that can be interrupted checks for that.
 const INTERVAL: Duration = Duration::from_millis(250);

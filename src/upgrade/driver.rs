@@ -316,7 +316,8 @@ impl Driver<'_> {
             .session
             .begin(PhaseName::Verify, &Event::Verifying);
         let is_well = self.probe(network);
-        self.ledger.session.end(is_well);
+        let stays = self.stays(network);
+        self.ledger.session.end(is_well && stays);
     }
 
     /// Runs the rollback where it is needed, at most once in a window; returns whether it ran. A wait that a signal ended

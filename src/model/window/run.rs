@@ -66,6 +66,8 @@ pub enum RollbackReason {
     SafeMode,
     /// More than `--max-lost` pods were lost after the restore.
     PodsLost,
+    /// What was restored was lost again and again.
+    LostAgain,
 }
 
 /// Program and arguments as one types them in a shell: words with special characters are quoted, control characters escaped.

@@ -206,6 +206,7 @@ sentences! {
         SafeMode => "its driver runs in safe mode after COMMAND: netfix ran the rollback",
         PodsLost { lost, allowed } => "{pods} lost after the restore (--max-lost {allowed}): netfix ran the rollback"
             (pods = count(*lost, "pod")),
+        LostAgain => "the network was lost again and again after the restore: netfix ran the rollback",
         AlreadyRan => "netfix died in this window after it had started the rollback: neither COMMAND nor the rollback runs \
             again in this window. Run `netfix upgrade` again for a new window",
         Failed { cause } => "rollback {cause}",

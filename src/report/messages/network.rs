@@ -312,7 +312,7 @@ sentences! {
             (objects = objects(*what), count = count(pods.len(), "pod"), names = join(pods.iter().map(|pod| escape(pod)), ", "),
             culprit = culprit(*what)),
         TornDown => "gone: its runtime is tearing it down (the sandbox is no longer ready). netfix recreated nothing in it",
-        Unsettled { times } => "the links under the pods were recreated {times} times during this restore: pods can be without \
+        Unsettled { times } => "the links under the pods were recreated {times} times: pods can be without \
             network. Find what removes them (`journalctl -b`, `dmesg`), then run `netfix restore`",
         FunctionLoops { times } => "its driver makes its device again and again ({times} devices so far): a reset that never ends. Read \
             `dmesg`; reload the driver of the function, or bring the former one of its physical function back",

@@ -89,6 +89,9 @@ pub(in crate::report) fn reason(rollback: &Rollback) -> String {
         RollbackReason::PodsLost => {
             format!("{} lost after COMMAND", count(rollback.lost, "pod"))
         }
+        RollbackReason::LostAgain => {
+            "the network was lost again and again after COMMAND".to_owned()
+        }
     }
 }
 

@@ -1,15 +1,16 @@
-//! The last observation of a window, once kubelet runs again.
+//! The watch for further losses, and the last observation of a window, once kubelet runs again.
 
 use std::time::Duration;
 
 use crate::inventory::sockets::named;
 use crate::model::Problem;
-use crate::model::problem::CommandCause;
+use crate::model::problem::{Cause, CommandCause, RestoreCause};
 use crate::model::window::PhaseName;
-use crate::restore::settle::Settle;
+use crate::restore::settle::{AGAIN, Settle};
 use crate::upgrade::driver::Driver;
 use crate::upgrade::ledger::Area;
 use crate::upgrade::phases::restore::PodNetwork;
+use crate::upgrade::phases::rollback;
 use crate::window::event::{Event, RebuildCheck};
 use crate::window::facts::excuse_older;
 use crate::window::rebuild_check::query;
@@ -32,7 +33,7 @@ impl Driver<'_> {
         self.ledger
             .session
             .begin(PhaseName::RebuildCheck, &Event::Watching { settle });
-        self.watch(network);
+        let times = self.watch(network, settle);
         let mut found = self.judge(network, BACK_AGAIN);
         let gone = self.gone();
         self.observe_again(network, Duration::ZERO);
@@ -42,6 +43,9 @@ impl Driver<'_> {
         let session = &mut self.ledger.session;
         let is_well = RebuildCheck::of(&session.window().pods).is_well();
         session.end(is_well && !self.ledger.signals.interrupted());
+        // It is there now, and nothing says that it stays.
+        let unsettled = (times >= AGAIN).then(|| RestoreCause::Unsettled { times }.error("host"));
+        found.extend(unsettled);
         self.ledger.problems.add(Area::Rebuild, found);
         self.ledger
             .acknowledge(CommandCause::InterruptedRebuildCheck);
@@ -71,27 +75,45 @@ impl Driver<'_> {
         pods.filter(|pod| pod.gone.is_some()).count()
     }
 
-    /// Something may make the parents again after the restore: a network manager, or a driver that resets twice.
-    fn watch(&mut self, network: &mut PodNetwork) {
-        let mut time = Settle::begin(self.settle, self.request.manager_grace);
+    /// Something may make the parents again after the restore: a network manager, or a driver that resets twice. Restores what is lost;
+    /// returns how often that was more than single pods.
+    pub(super) fn watch(&mut self, network: &mut PodNetwork, length: Duration) -> usize {
+        let mut time = Settle::begin(length, self.request.manager_grace);
+        let mut losses = 0;
         while network.has_losses(&mut time, &self.ledger) {
-            if self.observe_again(network, self.request.wait) {
+            let lost = self.observe_again(network, self.request.wait);
+            if !lost.is_empty() {
                 time.note_loss();
             }
+            losses += usize::from(lost.iter().any(is_of_host));
         }
+        losses
     }
 
-    /// Restores what is lost, if anything is, and probes the gateways; returns whether something was.
-    fn observe_again(&mut self, network: &mut PodNetwork, wait: Duration) -> bool {
+    /// Whether what was restored stays for a moment: once kubelet runs again the rollback no longer helps against a driver that resets.
+    pub(super) fn stays(&mut self, network: &mut PodNetwork) -> bool {
+        /// The longest of that moment.
+        const MOMENT: Duration = Duration::from_secs(5);
+        let window = self.ledger.session.window();
+        let is_decided = rollback::needed(self.request, window, &network.after).is_some();
+        if self.request.rollback.is_none() || window.rollback.is_some() || is_decided {
+            return true;
+        }
+        let losses = self.watch(network, self.settle.min(MOMENT));
+        network.after.is_lost_again = losses >= AGAIN;
+        losses == 0
+    }
+
+    /// Restores what is lost, if anything is, and probes the gateways; returns what was.
+    fn observe_again(&mut self, network: &mut PodNetwork, wait: Duration) -> Vec<Problem> {
         let again = network.restore_again(wait, self.request, &self.ledger, self.context);
         let lost_again = again.lost_again_after(&self.restored, false);
-        let was_lost = !lost_again.is_empty();
-        for problem in lost_again {
-            self.ledger.report(Area::Rebuild, problem);
+        for problem in &lost_again {
+            self.ledger.report(Area::Rebuild, problem.clone());
         }
         self.take(again, network);
         self.probe(network);
-        was_lost
+        lost_again
     }
 
     /// What follows from the work: the rules and sockets that name a former ifindex, and the problems of COMMAND and the rollback.
@@ -111,4 +133,9 @@ impl Driver<'_> {
         session.note_unselected(network.unselected.recorded());
         session.save_if_possible();
     }
+}
+
+/// Whether it is a loss of the host, or of pods at once: a tenant that deletes its own link is no reason for a rollback.
+fn is_of_host(lost: &Problem) -> bool {
+    matches!(&*lost.cause, Cause::Restore(RestoreCause::LostAgain { .. }))
 }

@@ -29,6 +29,8 @@ pub(crate) struct NetworkAfter {
     devices: DeviceFaults,
     /// What did not answer, and did before COMMAND or was not probed then.
     pub unanswered: Vec<Unanswered>,
+    /// Whether it was lost again and again while kubelet was paused.
+    pub is_lost_again: bool,
 }
 
 impl NetworkAfter {
@@ -36,7 +38,7 @@ impl NetworkAfter {
     pub(crate) fn of(restored: &mut Restored) -> Self {
         Self {
             devices: mem::take(&mut restored.devices),
-            unanswered: Vec::new(),
+            ..Self::default()
         }
     }
 }
@@ -59,6 +61,7 @@ pub(crate) fn needed(
             RollbackReason::NoCarrier => RollbackCause::NoCarrier { wait }.error(nics),
             RollbackReason::SafeMode => RollbackCause::SafeMode.error(nics),
             RollbackReason::PodsLost => RollbackCause::PodsLost { lost, allowed }.error(""),
+            RollbackReason::LostAgain => RollbackCause::LostAgain.error(""),
         }
     };
     let argv = ["sh", "-c", rollback.command].map(str::to_owned);
@@ -106,6 +109,7 @@ fn reason(
             Some((RollbackReason::SafeMode, crippled.clone(), lost))
         }
         (true, true) if lost > max_lost => Some((RollbackReason::PodsLost, Vec::new(), lost)),
+        (true, true) if after.is_lost_again => Some((RollbackReason::LostAgain, Vec::new(), lost)),
         (true, true) => None,
     }
 }
@@ -207,6 +211,16 @@ mod tests {
         devices.missing = vec![nic()];
         let reason = reason_for(&window(), &restored(devices), 99);
         assert_eq!(reason, Some(RollbackReason::NicMissing));
+    }
+
+    #[test]
+    fn a_network_that_is_there_and_was_lost_again_and_again_asks_for_one() {
+        let after = NetworkAfter {
+            is_lost_again: true,
+            ..NetworkAfter::default()
+        };
+        let reason = reason_for(&window(), &after, 99);
+        assert_eq!(reason, Some(RollbackReason::LostAgain));
     }
 
     #[test]

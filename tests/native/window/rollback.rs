@@ -2,12 +2,13 @@
 //! files show what ran and what came back.
 
 use std::fs;
+use std::process::Command;
 
 use serde_json::Value;
 
 use super::scene::{KUBELET, LOSING, Scene, of_pods, phases};
-use crate::common::Node;
 use crate::common::run::Run;
+use crate::common::{Node, tool};
 
 /// The shortest wait for a NIC that never comes back.
 pub(super) const SOON: &str = "--nic-wait 500ms";
@@ -100,6 +101,48 @@ fn a_nic_that_stays_away_is_brought_back_by_the_rollback_which_a_unit_gets_with_
     ] {
         assert!(text.contains(expected), "no {expected:?}:\n{text}");
     }
+}
+
+/// A COMMAND after which the driver resets without end, and what ends that.
+fn resetting(scene: &Scene<'_>) -> (String, String) {
+    let [resets, ended] = ["resets", "ended"].map(|name| scene.path(name).display().to_string());
+    let reload = scene.reloading();
+    let body = format!("while [ -e {resets} ]; do\nsleep 1.5\n{reload}\ndone\ntouch {ended}");
+    let later = scene.script("later", &body);
+    let body =
+        format!("set -e\n{reload}\ntouch {resets}\nsetsid {later} </dev/null >/dev/null 2>&1 &");
+    let end = format!("rm {resets}; until [ -e {ended} ]; do sleep 0.1; done");
+    (scene.script("command", &body), scene.script("end", &end))
+}
+
+#[test]
+fn a_driver_that_resets_without_end_is_rolled_back_before_kubelet_runs() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let (command, end) = resetting(&scene);
+    let mut upgrade =
+        scene.command("upgrade --yes --watch 4s --nic-wait 10s --answer-wait 2s -o json");
+    upgrade.args(["--rollback", &end, "--", &command]);
+    let run = Run::of(&mut upgrade).exits(1);
+    run.errors(&[("rolled-back", "")]);
+    scene.assert_whole();
+    let record = scene.record();
+    assert_eq!(rollback(&record)["exit"], 0, "{record}");
+    let phases = phases(&record);
+    let place = |name: &str| phases.iter().position(|phase| phase == name);
+    assert!(place("rollback") < place("resume"), "{phases:?}");
+}
+
+#[test]
+fn a_window_after_which_the_driver_resets_without_end_is_not_well_without_a_rollback_either() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let (command, end) = resetting(&scene);
+    let run = scene.upgrade("--watch 4s --nic-wait 10s -o json", &command);
+    run.exits(5).names("degraded", "", &["recreated", "times"]);
+    tool::run(&mut Command::new(end));
+    scene.netfix("restore").exits(0);
+    scene.assert_whole();
 }
 
 #[test]

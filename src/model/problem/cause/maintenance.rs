@@ -145,6 +145,7 @@ causes! {
         NoCarrier { wait: Duration } => RolledBack,
         SafeMode => RolledBack,
         PodsLost { lost: usize, allowed: usize } => RolledBack,
+        LostAgain => RolledBack,
         AlreadyRan => RolledBack,
         Failed { cause: CommandCause } => CommandFailed,
         Useless { cause: Option<CommandCause> } => RolledBack,
