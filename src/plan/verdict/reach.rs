@@ -12,7 +12,9 @@ use crate::model::net::address::{DADFAILED, TENTATIVE};
 use crate::model::net::reach;
 use crate::model::net::route::KIND_UNICAST;
 use crate::model::net::way::{Packet, PacketWay, WayExit};
-use crate::model::{Address, IfName, Indexed, IpFamily, Link, LossCause, Parent, Route};
+use crate::model::{
+    Address, IfName, Indexed, IpFamily, Link, LossCause, Mac, Neighbour, Parent, Route,
+};
 
 impl Since<'_> {
     /// The ways that are lost: the link that each went out of, and what is missing. Of other links than those that are `counted` no way
@@ -181,13 +183,31 @@ impl Since<'_> {
                 && addresses.any(|one| is_in_subnet(one, to) && !then.contains(&one.subnet()))
     }
 
-    /// Whether both ways lead to the same next hop of the same segment, out of links on the same link; a router of the segment leads
-    /// to its other machines too.
+    /// Whether both ways lead to the same next hop of the same segment, by its address or MAC, out of links on the same link; a router of
+    /// the segment leads to its other machines too.
     fn is_same_segment(&self, then: &WayExit, now: &WayExit) -> bool {
         let both = then.hop().zip(now.hop());
         both.is_some_and(|((dev, via), (other, to))| {
-            (via == to || via.is_none()) && segment(&self.good, dev) == segment(&self.now, other)
+            let mac = |state, dev, hop: Option<IpAddr>| self.mac_of(state, dev, hop?);
+            let is_same_machine = || {
+                let known = mac(&self.good, dev, via);
+                known.is_some() && known == mac(&self.now, other, to)
+            };
+            (via == to || via.is_none() || is_same_machine())
+                && segment(&self.good, dev) == segment(&self.now, other)
         })
+    }
+
+    /// The MAC of a next hop, by an entry of the namespace or its last answer.
+    fn mac_of(&self, state: &Indexed<'_>, dev: &IfName, hop: IpAddr) -> Option<Mac> {
+        entry(state, dev, hop).map_or_else(|| self.answered_mac(dev, hop), |entry| entry.lladdr)
+    }
+
+    fn answered_mac(&self, dev: &IfName, hop: IpAddr) -> Option<Mac> {
+        let mut answers = self.answers.iter();
+        answers
+            .find(|one| one.dev == *dev && one.address == hop)?
+            .mac
     }
 
     /// Whether other packets to the same machine went out of this link without a gateway before.
@@ -200,26 +220,25 @@ impl Since<'_> {
     /// Why packets do not get to the next hop any more: the kernel had its MAC, by ARP or in a permanent entry, and has no way to it now,
     /// or an entry with another one.
     fn lost_neighbour(&self, dev: &IfName, hop: IpAddr) -> Option<LossCause> {
-        let entry = |state: &Indexed<'_>| {
-            let mut entries = state.state.neighbours.iter();
-            let entry = entries.find(|one| one.dev == *dev && one.dst == hop && !one.proxy)?;
-            Some((entry.is_of_program(), entry.lladdr))
-        };
         let has_arp = |state: &Indexed<'_>| state.link(dev).is_none_or(|link| !link.flags.noarp);
-        let then = entry(&self.good);
-        let Some((is_of_program, mac)) = entry(&self.now) else {
-            let had = has_arp(&self.good) || then.is_some_and(|(of_program, _)| !of_program);
+        let then = entry(&self.good, dev, hop);
+        let Some(now) = entry(&self.now, dev, hop) else {
+            let had = has_arp(&self.good) || then.is_some_and(|then| !then.is_of_program());
             let is_lost = had && !has_arp(&self.now);
             return is_lost.then_some(LossCause::Neighbour(hop));
         };
-        let mut answers = self.answers.iter();
-        let answer = answers.find(|one| one.dev == *dev && one.address == hop);
-        let recorded = then.and_then(|(_, mac)| mac);
-        let known = recorded.or_else(|| answer.and_then(|one| one.mac))?;
-        let is_overlay = self.now.link(dev).is_none_or(Link::is_overlay);
-        let mac = mac.filter(|mac| *mac != known && !is_of_program && !is_overlay)?;
+        let recorded = then.and_then(|then| then.lladdr);
+        let known = recorded.or_else(|| self.answered_mac(dev, hop))?;
+        let is_free = now.is_of_program() || self.now.link(dev).is_none_or(Link::is_overlay);
+        let mac = now.lladdr.filter(|mac| *mac != known && !is_free)?;
         Some(LossCause::NeighbourMac { hop, mac })
     }
+}
+
+/// The entry for a next hop that a namespace has of its own.
+fn entry<'s>(state: &Indexed<'s>, dev: &IfName, hop: IpAddr) -> Option<&'s Neighbour> {
+    let mut entries = state.state.neighbours.iter();
+    entries.find(|one| one.dev == *dev && one.dst == hop && !one.proxy)
 }
 
 /// The link at the bottom of macvlans and the like, in which namespace it ever is: what is on one segment has the same.
