@@ -11,7 +11,8 @@ mod take_back;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::{between, request};
+use super::between::{self, Between};
+use super::request;
 use crate::kernel::conf::{sysctl, sysfs};
 use crate::kernel::link::multicast;
 use crate::kernel::{Errno, Error, Request, Socket, link};
@@ -29,6 +30,8 @@ pub(crate) use take_back::take_back;
 pub(crate) struct Applied {
     pub done: Vec<Step>,
     pub failures: Vec<FailedStep>,
+    /// The namespace through which devices went, to be closed when all else is done.
+    pub between: Option<Between>,
 }
 
 /// Carries out steps in the calling thread's namespace, through a socket opened in it, as far as the socket's time reaches.
@@ -184,8 +187,8 @@ impl Runner<'_> {
                 .iter()
                 .try_for_each(|group| multicast::join(dev, *group))?,
             Step::Index { dev, index, now: _ } => {
-                let present = self.index(dev)?;
-                between::renumber(self.socket, present, *index)?;
+                let indexes = (self.index(dev)?, *index);
+                between::renumber(&mut self.applied.between, self.socket, indexes)?;
             }
             Step::Nic(_) | Step::Netlink(_) => {}
         }

@@ -5,7 +5,8 @@ use crate::kernel::{Error, Netns, Socket, netns};
 use crate::model::Link;
 
 /// A namespace that only this process can reach: what is in it when netfix dies is gone with it, but for devices, which the kernel returns
-/// to its first namespace.
+/// to its first namespace. While the kernel takes down one that was closed, it changes no other network.
+#[derive(Debug)]
 pub(super) struct Between {
     pub netns: Netns,
     pub socket: Socket,
@@ -41,10 +42,16 @@ impl Between {
 
 /// Gives a device of the host another ifindex, where the kernel can: it moves to a namespace, where it keeps the present one, and back.
 /// One that cannot move back, and one whose netfix dies, is returned by the kernel.
-pub(super) fn renumber(socket: &mut Socket, present: u32, wanted: u32) -> Result<(), Error> {
-    let (host, mut empty) = (Netns::here()?, Between::open()?);
+pub(super) fn renumber(
+    between: &mut Option<Between>,
+    socket: &mut Socket,
+    (present, wanted): (u32, u32),
+) -> Result<(), Error> {
+    let mut empty = between.take().map_or_else(Between::open, Ok)?;
     socket.run_one(link::move_to(present, empty.netns.raw_fd(), 0))??;
-    empty.move_to(&host, present, wanted)
+    empty.move_to(&Netns::here()?, present, wanted)?;
+    *between = Some(empty);
+    Ok(())
 }
 
 #[cfg(test)]
@@ -66,15 +73,15 @@ mod tests {
             read(
                 "ip link add eth0 index 77 type veth peer name peer index 80 && ip link set eth0 up alias lan mtu 1400 address 0a:00:00:00:00:01",
             );
-            let mut socket = Socket::open_here().unwrap();
-            renumber(&mut socket, 77, 7).unwrap();
+            let (mut socket, mut between) = (Socket::open_here().unwrap(), None);
+            renumber(&mut between, &mut socket, (77, 7)).unwrap();
             let shown = read("ip link show eth0");
             assert!(shown.starts_with("7: eth0@"), "{shown}");
             for kept in ["mtu 1400", "alias lan", "0a:00:00:00:00:01"] {
                 assert!(shown.contains(kept), "{shown}");
             }
             // Another one has it: the device comes back all the same.
-            renumber(&mut socket, 7, 80).unwrap();
+            renumber(&mut between, &mut socket, (7, 80)).unwrap();
             let shown = read("ip link show eth0");
             assert!(shown.starts_with("7: eth0@"), "{shown}");
         };
@@ -85,7 +92,7 @@ mod tests {
     fn a_device_that_is_bound_to_its_namespace_is_left_as_it_is() {
         let all = || {
             read("ip link add br0 index 77 up type bridge");
-            let refused = renumber(&mut Socket::open_here().unwrap(), 77, 7);
+            let refused = renumber(&mut None, &mut Socket::open_here().unwrap(), (77, 7));
             assert!(
                 matches!(refused, Err(Error::Kernel(Errno::EINVAL))),
                 "{refused:?}"

@@ -17,6 +17,7 @@ use crate::model::{Address, IfName, Link, LinkKind, Problem};
 use crate::plan::{AwaitedEvent, Change, HostLinks, NetlinkStep, Plan, Step};
 use crate::progress::{Listener, Progress, Wait};
 use crate::restore::apply::{self, FailedStep, remaining};
+use crate::restore::between::Between;
 use crate::restore::conflict::detection::unfinished;
 use crate::restore::conflict::targets::ProbeTarget;
 use crate::restore::facts::{DeviceFaults, RestoreState};
@@ -60,6 +61,8 @@ pub(in crate::restore) struct HostJob<'a> {
     has_awaited_functions: bool,
     /// How long resets of devices may still take.
     patience: Duration,
+    /// Namespaces through which devices went.
+    between: Vec<Between>,
 }
 
 /// The host's steps, its state after them, and its problems.
@@ -88,6 +91,7 @@ impl<'a> HostJob<'a> {
             awaited_carrier: None,
             has_awaited_functions: false,
             patience: apply::RESET_LIMIT,
+            between: Vec::new(),
         }
     }
 
@@ -358,6 +362,7 @@ impl<'a> HostJob<'a> {
         if self.permit.is_in_earnest() {
             journal::applied(None, &applied.done);
         }
+        self.between.extend(applied.between);
         self.done.extend(applied.done);
         // What was refused before and is not tried now is still missing.
         self.failures

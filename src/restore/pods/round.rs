@@ -228,7 +228,8 @@ pub(in crate::restore) fn apply_plan(pod: &mut PodJob, permit: Permit<'_>) -> Re
     let steps: Vec<Step> = steps.cloned().collect();
     pod.failures.retain(|failure| is_from_host(&failure.step));
     let socket = pod.matched.pod.socket()?;
-    let Applied { done, failures } = apply::run(permit, socket, state, steps, apply::RESET_LIMIT);
+    let Applied { done, failures, .. } =
+        apply::run(permit, socket, state, steps, apply::RESET_LIMIT);
     let gone = if socket.is_late() {
         BTreeSet::new()
     } else {
