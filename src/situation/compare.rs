@@ -128,6 +128,12 @@ impl Matched {
         if depth == Depth::Complete {
             self.pod.read_all(true);
         }
+        // Of one with a large record the part at hand may show enough.
+        let is_short = depth == Depth::Loss && self.whole.is_some() && self.pod.kept().is_none();
+        let lost = is_short.then(|| self.lost_claims((host, side)));
+        if let Some(Ok(Some(lost))) = lost {
+            return Ok(Compared::bare(PodVerdict::Lost(lost)));
+        }
         let state = match self.observe_at(depth, host) {
             Err(error @ Error::TooMany(_)) => return self.compare_claims((host, side), &error),
             state => state.map_err(|error| unread("netns", &error))?,

@@ -2,7 +2,10 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::mem::MaybeUninit;
+use std::path::Path;
 
+use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use serde_json::{Value, json};
 
 use crate::common::capture::Capture;
@@ -127,6 +130,18 @@ fn restore_with_a_small_budget(node: &Node, large: &Pod<'_>) {
     assert_eq!(run.pod(large)["state"], "restored");
 }
 
+/// How often a file is opened meanwhile.
+fn opened(file: &Path, meanwhile: impl FnOnce()) -> usize {
+    let watch = inotify::init(CreateFlags::NONBLOCK).expect("an inotify instance");
+    // The kernel joins events that are alike and follow each other.
+    let wanted = WatchFlags::OPEN | WatchFlags::CLOSE_NOWRITE;
+    inotify::add_watch(&watch, file, wanted).expect("a watch");
+    meanwhile();
+    let mut space = [MaybeUninit::uninit(); 4096];
+    let mut events = inotify::Reader::new(&watch, &mut space);
+    std::iter::from_fn(|| events.next().map(drop).ok()).count() / 2
+}
+
 /// After a loss, a damaged checkpoint of the large pod changes nothing in it; the right one does.
 fn restore_with_a_damaged_checkpoint(node: &Node, large: &Pod<'_>, plain: (&Pod<'_>, &Capture)) {
     let bare = large.capture();
@@ -165,6 +180,12 @@ fn a_pod_with_more_routes_than_are_read_stops_no_window_and_comes_back_in_its_ow
     node.snapshot();
     let mut state = the_large_checkpoint_is_kept_apart(&node, &large);
     node.lose_and_reload();
+    // That both are lost is known without their routes: of the large one the checksum alone is read.
+    let look = || {
+        let looked = node.netfix("guard --once --report-only");
+        looked.exits(1).stderr_has(&["would restore"]);
+    };
+    assert_eq!(opened(&node.checkpoint_of(&large), look), 1);
     restore_with_a_small_budget(&node, &large);
     come_back();
     node.netfix("diff").exits(0);
