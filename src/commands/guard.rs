@@ -101,6 +101,7 @@ fn hold(time: Duration, context: &Context) -> Result<u8, Refusal> {
     let hold = until.map(|until| GuardHold {
         schema: GUARD_SCHEMA,
         until,
+        is_pause: false,
     });
     context.store.lock("guard")?.save_hold(hold.as_ref())?;
     say_and_log(&match hold {

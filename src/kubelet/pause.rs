@@ -2,16 +2,17 @@
 
 use std::time::Duration;
 
+use crate::clock;
 use crate::context::Context;
 use crate::kubelet::deadline;
 use crate::kubelet::resume::{Held, abandon, finish_abandoned, resume};
 use crate::kubelet::unit;
 use crate::kubelet::unit::not_paused;
-use crate::model::problem::KubeletCause;
-use crate::model::window::{KubeletPause, PhaseName};
+use crate::model::problem::{GuardCause, KubeletCause};
+use crate::model::window::{GUARD_SCHEMA, GuardHold, KubeletPause, PhaseName};
 use crate::model::{Exit, ProbeRate, Problem, Window};
 use crate::refusal::Refusal;
-use crate::store::Guard;
+use crate::store::{Guard, StoreError};
 use crate::systemd::{self, Bus};
 use crate::window::bus;
 use crate::window::event::Event;
@@ -42,6 +43,7 @@ pub(crate) fn run(
         problems,
     };
     let (Some(bus), Some(unit)) = (&bus, unit) else {
+        held.problems.extend(hold(&guard, deadline)?);
         return Ok(held);
     };
     let mut session = WindowSession::open(&context.store, guard, COMMAND, false, DEFAULT_LIMIT)?;
@@ -54,6 +56,24 @@ pub(crate) fn run(
         }
     }
     Ok(held)
+}
+
+/// Keeps the guard of this node still, where no window does.
+fn hold(guard: &Guard, time: Duration) -> Result<Option<Problem>, StoreError> {
+    let held = guard.store().load_hold()?;
+    let is_longer = held.is_some_and(|hold| clock::time_until(&hold.until) >= time);
+    let has_guard = guard.store().load_guard()?.schema > 0;
+    if is_longer || !has_guard {
+        return Ok(None);
+    }
+    let hold = GuardHold {
+        schema: GUARD_SCHEMA,
+        until: clock::wall_in(time),
+        is_pause: true,
+    };
+    guard.save_hold(Some(&hold))?;
+    let cause = GuardCause::Paused { until: hold.until };
+    Ok(Some(cause.info("guard")))
 }
 
 /// Closes a window whose process is gone and that keeps nothing paused. Any other stops the command.

@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::kubelet::{damaged, deadline};
-use crate::model::problem::{KubeletCause, WindowCause};
+use crate::model::problem::{GuardCause, KubeletCause, WindowCause};
 use crate::model::window::PhaseName;
 use crate::model::{Exit, Problem, Window};
 use crate::refusal::Refusal;
@@ -33,29 +33,21 @@ pub(crate) fn run(
     accepts_losses: bool,
     context: &mut Context,
 ) -> Result<Held, Refusal> {
-    let none = || Held {
-        status: None,
-        exit: Exit::Done,
-        problems: vec![WindowCause::NothingPaused.info("window")],
-    };
+    let hold = context.store.load_hold().ok().flatten();
+    let is_guard_held = hold.is_some_and(|hold| hold.is_pause);
     // Without a record nothing is paused, and no folder is created for the lock.
-    if !context.store.has_window_file() {
-        return Ok(none());
+    if !context.store.has_window_file() && !is_guard_held {
+        return Ok(none_open(WindowCause::NothingPaused.info("window")));
     }
     let over = context.store.unclosed_window().ok().flatten();
     let guard = context.store.lock(COMMAND)?;
     let window = match context.store.unclosed_window() {
         Ok(Some(window)) => window,
-        // With the lock its record was closed, if another process has not closed it before.
-        Ok(None) => {
-            let over = over.filter(|window| window.ended.is_some());
-            let status = over.map(|window| WindowStatus::new(window, None));
-            return Ok(status.map_or_else(none, |status| Held {
-                status: Some(status),
-                exit: Exit::Done,
-                problems: Vec::new(),
-            }));
+        Ok(None) if is_guard_held => {
+            guard.save_hold(None)?;
+            return Ok(none_open(GuardCause::Resumed.info("guard")));
         }
+        Ok(None) => return Ok(closed(over)),
         Err(error) if error.is_newer() => return Err(error.into()),
         Err(error) => {
             let damage = context.store.window_damage().unwrap_or(error);
@@ -86,6 +78,27 @@ pub(crate) fn run(
         exit: worst.if_errors(&problems),
         problems,
     })
+}
+
+/// No window was open.
+fn none_open(problem: Problem) -> Held {
+    Held {
+        status: None,
+        exit: Exit::Done,
+        problems: vec![problem],
+    }
+}
+
+/// With the lock the record of a window that was `over` was closed, if another process has not closed it before.
+fn closed(over: Option<Window>) -> Held {
+    let Some(window) = over.filter(|window| window.ended.is_some()) else {
+        return none_open(WindowCause::NothingPaused.info("window"));
+    };
+    Held {
+        status: Some(WindowStatus::new(window, None)),
+        exit: Exit::Done,
+        problems: Vec::new(),
+    }
 }
 
 /// Observes the pods, starts kubelet, and closes the window; returns whether kubelet runs and pods are lost.

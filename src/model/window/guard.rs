@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::model::pod::identity::Holder;
-use crate::model::{IfName, PodId};
+use crate::model::{IfName, PodId, is_false};
 
 /// Version of the format.
 pub const GUARD_SCHEMA: u32 = 1;
@@ -115,6 +115,9 @@ pub struct GuardHold {
     pub schema: u32,
     /// Until when (RFC 3339, UTC).
     pub until: String,
+    /// Whether `netfix pause` did that, where it found no kubelet: `netfix resume` ends it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_pause: bool,
 }
 
 /// How a restore of the guard ended.

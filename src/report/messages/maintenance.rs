@@ -21,6 +21,8 @@ sentences! {
         Repeats { attempts } => "lost again after {attempts} in a row: netfix guard restores it no more. Find what takes it \
             away, then run `netfix restore`" (attempts = count(*attempts as usize, "restore")),
         Stopped => "is enabled and does not run: nothing restores pods after a loss. Run `systemctl restart netfix-guard`",
+        Paused { until } => "held until {until} all the same: `netfix resume` ends that",
+        Resumed => "no longer held",
         NoStateDirectory => "no snapshot was ever taken: there is nothing to restore from. Run `netfix snapshot`",
         Failed { error } => "cannot watch: {error}",
     }

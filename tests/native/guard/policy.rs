@@ -12,6 +12,7 @@ use super::{Guard, beside, once, quick, remembered, unplanned, upgrade};
 use crate::common::background::{Background, wait_until};
 use crate::common::runtimes::{FakeCri, Sandbox, Script};
 use crate::common::{Node, Pod};
+use crate::window::scene::Scene;
 
 #[test]
 fn a_nic_that_flaps_is_restored_at_once_each_time_with_an_outage_of_its_own() {
@@ -138,6 +139,38 @@ fn a_person_keeps_the_guard_still_until_the_end_of_the_hold() {
     for (pod, before) in pods.iter().zip(&before) {
         pod.assert_same_as(before);
     }
+}
+
+#[test]
+fn a_pause_holds_the_guard_where_no_kubelet_runs() {
+    let node = Node::new();
+    let scene = Scene::without_kubelet(&node);
+    node.snapshot();
+    // Without a guard there is nothing to hold.
+    let nothing_to_hold = scene.netfix("pause").exits(0);
+    assert!(!nothing_to_hold.transcript().contains("held"));
+    let guard = Guard::start(&node, "");
+    scene
+        .netfix("pause --deadline 1h")
+        .exits(0)
+        .stderr_has(&["guard: held until"]);
+    guard.says("held until");
+    // A shorter one leaves that.
+    scene.netfix("pause --deadline 10s").exits(0);
+    node.lose_and_reload();
+    thread::sleep(Duration::from_secs(3));
+    let is_lost = |pod: &Pod| !pod.has_eth0();
+    assert!(scene.pods.iter().all(is_lost), "{}", guard.text());
+    scene
+        .netfix("resume")
+        .exits(0)
+        .stderr_has(&["guard: no longer held"]);
+    guard.closes(1);
+    scene.assert_networks();
+    // That of a person is not its own.
+    beside(&node, "guard --hold 1h").exits(0);
+    scene.netfix("resume").exits(0);
+    beside(&node, "status").stdout_has(&["held until"]);
 }
 
 #[test]

@@ -58,6 +58,8 @@ causes! {
         Deleted { below: Vec<IfName> } => LinkDeleted,
         Repeats { attempts: u32 } => LossRepeats,
         Stopped => GuardStopped,
+        Paused { until: String } => KubeletNotPaused,
+        Resumed => NotFound,
         NoStateDirectory => CheckpointMissing,
         Failed { error: String } => Failed,
     }
