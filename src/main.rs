@@ -3,7 +3,7 @@
 use std::env;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use netfix::cli::{self, Cli, Color, Command, Global};
 use netfix::commands::{self, Reply};
@@ -93,7 +93,11 @@ fn context(cli: &Cli, style: Style) -> Context {
     } else {
         say_waiting
     };
-    let store = Store::new(global.state_dir.clone()).patient(global.lock_wait, notify);
+    let store = Store::new(global.state_dir.clone());
+    let store = match global.lock_wait {
+        Some(patience) => store.patient(patience, notify),
+        None => store.patient(Duration::ZERO, notify).after_guard(),
+    };
     let progress = report::listener(shows_bar, style.ascii);
     let mut context = Context::new(store, progress);
     context.quiet = global.quiet;

@@ -100,10 +100,10 @@ pub struct Global {
     /// Print every step, pod and problem; -vv: every netlink message too
     #[arg(short, long, global = true, help_heading = GLOBAL, action = clap::ArgAction::Count)]
     pub verbose: u8,
-    /// Wait this long for the lock of another netfix; 0s: exit with code 4 after a moment
-    #[arg(long, global = true, help_heading = GLOBAL, hide_short_help = true, value_name = "DURATION", default_value = "0s",
+    /// Wait this long for the lock of another netfix, then exit with code 4 [default: a minute for netfix guard, else a moment]
+    #[arg(long, global = true, help_heading = GLOBAL, hide_short_help = true, value_name = "DURATION",
         value_parser = humantime::parse_duration)]
-    pub lock_wait: Duration,
+    pub lock_wait: Option<Duration>,
     /// Colors in human output; auto: on a terminal, unless `NO_COLOR` is set
     #[arg(long, global = true, help_heading = GLOBAL, hide_short_help = true, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
     pub color: Color,

@@ -46,29 +46,43 @@ impl Drop for Guard {
 pub(super) const PAUSE: Duration = Duration::from_millis(50);
 /// Every command waits this long for the lock: `netfix guard` takes it for a moment to write its record.
 pub(super) const MOMENT: Duration = Duration::from_millis(300);
+/// How long a restore of `netfix guard` is waited for.
+pub(super) const GUARD: Duration = Duration::from_secs(60);
 
 /// Takes the lock, or waits for it up to the limit. Polling needs no signal handler and no thread to end the wait.
 fn lock(store: &Store) -> Result<Flock<File>, StoreError> {
     let path = store.folder.join("lock");
     let mut file = open(&path).map_err(StoreError::write("cannot open", &path))?;
-    let until = Instant::now() + store.patience.max(MOMENT);
-    let mut notified = store.patience.is_zero();
+    let begin = Instant::now();
+    let mut notified = false;
     loop {
         file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
             Ok(lock) => return Ok(lock),
             Err((file, Errno::EWOULDBLOCK)) => file,
             Err((_, errno)) => return Err(StoreError::write("cannot lock", &path)(errno.into())),
         };
-        let left = until.saturating_duration_since(Instant::now());
-        let holder = || known_holder(&path).unwrap_or_else(|| "another process".to_owned());
-        if left.is_zero() {
-            return Err(held(store, holder()));
+        let waited = begin.elapsed();
+        if !store.patience.is_zero() || waited >= MOMENT {
+            let holder = known_holder(&path).unwrap_or_else(|| "another process".to_owned());
+            if waited >= patience(store, &holder).max(MOMENT) {
+                return Err(held(store, holder));
+            }
+            if !notified {
+                (store.notify)(&holder);
+                notified = true;
+            }
         }
-        if !notified {
-            (store.notify)(&holder());
-            notified = true;
-        }
-        thread::sleep(PAUSE.min(left));
+        thread::sleep(PAUSE);
+    }
+}
+
+/// How long this holder is waited for.
+pub(super) fn patience(store: &Store, holder: &str) -> Duration {
+    let is_guard = holder.contains("(guard)");
+    if is_guard {
+        store.guard_patience
+    } else {
+        store.patience
     }
 }
 
@@ -77,8 +91,8 @@ pub(super) fn held(store: &Store, holder: String) -> StoreError {
     let path = store.folder.join("lock");
     let cause = StoreCause::Locked {
         path: path.display().to_string(),
+        waited: patience(store, &holder),
         holder,
-        waited: store.patience,
     };
     StoreError::new(&path, cause)
 }

@@ -47,6 +47,8 @@ pub struct Store {
     generation: Option<u64>,
     /// How long to wait for the lock.
     patience: Duration,
+    /// How long, where `netfix guard` has it.
+    guard_patience: Duration,
     /// Receives the holder's name before a wait.
     notify: fn(&str),
     /// The present boot; `None`: windows are as they were recorded.
@@ -71,6 +73,7 @@ impl Store {
             folder,
             generation: None,
             patience: Duration::ZERO,
+            guard_patience: Duration::ZERO,
             notify: |_| {},
             boot: None,
             settle: |_| {},
@@ -93,7 +96,17 @@ impl Store {
     pub fn patient(self, patience: Duration, notify: fn(&str)) -> Self {
         Self {
             patience,
+            guard_patience: patience,
             notify,
+            ..self
+        }
+    }
+
+    /// Waits until `netfix guard` has restored what it is restoring.
+    #[must_use]
+    pub fn after_guard(self) -> Self {
+        Self {
+            guard_patience: lock::GUARD,
             ..self
         }
     }
@@ -124,7 +137,10 @@ impl Store {
     /// Refuses where [`Store::lock`] would, without taking the lock.
     pub(crate) fn refuse_if_locked(&self) -> Result<(), StoreError> {
         let until = Instant::now() + lock::MOMENT;
-        while let Some(holder) = self.holder().filter(|_| self.patience.is_zero()) {
+        while let Some(holder) = self.holder() {
+            if !lock::patience(self, &holder).is_zero() {
+                return Ok(());
+            }
             if Instant::now() >= until {
                 return Err(lock::held(self, holder));
             }

@@ -142,6 +142,28 @@ fn a_person_keeps_the_guard_still_until_the_end_of_the_hold() {
 }
 
 #[test]
+fn a_person_waits_for_the_restore_of_the_guard_unless_told_otherwise() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    let before: Vec<_> = pods.iter().map(Pod::capture).collect();
+    node.snapshot();
+    let guard = Guard::start(&node, "");
+    let window = node.state_dir().join("window.json");
+    let words = ["restore", "snapshot", "restore --lock-wait 0s"];
+    for ((words, exit), windows) in words.into_iter().zip([0, 0, 4]).zip(1..) {
+        node.lose_and_reload();
+        // Its probes take a second.
+        assert!(wait_until(|| window.exists()), "{}", guard.text());
+        let run = node.netfix(words).exits(exit);
+        run.stderr_has(&["(guard)"]);
+        guard.closes(windows);
+        for (pod, before) in pods.iter().zip(&before) {
+            pod.assert_same_as(before);
+        }
+    }
+}
+
+#[test]
 fn a_pause_holds_the_guard_where_no_kubelet_runs() {
     let node = Node::new();
     let scene = Scene::without_kubelet(&node);
