@@ -1,14 +1,18 @@
 //! `netfix snapshot`: writes a checkpoint of every pod, and the host's state.
 
 use crate::cli::SnapshotArgs;
+use crate::clock;
 use crate::commands::common::answer;
 use crate::context::Context;
 use crate::kubelet::deadline;
 use crate::model::problem::WindowCause;
-use crate::model::{Bytes, Code, Window};
+use crate::model::window::WindowPod;
+use crate::model::{Bytes, Code, PodId, Problem, Window};
 use crate::refusal::Refusal;
 use crate::report::{Document, Exit};
-use crate::window::records;
+use crate::snapshot::Snapshot;
+use crate::store::Store;
+use crate::window::{history, records};
 use crate::{report, snapshot};
 
 pub(super) fn run(args: &SnapshotArgs, context: &mut Context) -> Result<Document, Refusal> {
@@ -33,6 +37,25 @@ fn skip(window: Window) -> Document {
     answer(Exit::Done, vec![cause.info(window.id)], None)
 }
 
+/// Leaves a record of the losses that a person has given up since `began`.
+fn note_accepted(taken: &Snapshot, began: u64, store: &Store) {
+    let is_one = |pod: Option<&PodId>| taken.given_up.iter().any(|one| one.as_ref() == pod);
+    let pods = taken.pods.iter().map(|one| &one.pod);
+    let pods = pods.filter(|pod| is_one(Some(&pod.info.id)));
+    let pods = pods.map(|pod| WindowPod::new(pod.info.clone(), pod.interfaces.clone()));
+    let problems = taken.problems.iter();
+    let problems: Vec<Problem> = problems
+        .filter(|one| is_one(one.pod.as_ref()))
+        .cloned()
+        .collect();
+    if taken.given_up.is_empty() {
+        return;
+    }
+    if let Some(record) = history::of_accept(pods.collect(), &problems, began, store) {
+        record.keep(Exit::Done as u8);
+    }
+}
+
 fn take(args: &SnapshotArgs, context: &mut Context) -> Result<Document, Refusal> {
     let names = args.accept.iter().map(|name| Bytes::from(name.as_os_str()));
     let accept: Vec<Bytes> = names.collect();
@@ -43,7 +66,11 @@ fn take(args: &SnapshotArgs, context: &mut Context) -> Result<Document, Refusal>
         accept: &accept,
         index: args.index.nic_index,
     };
+    let began = clock::boottime();
     let taken = snapshot::run(&request, &context.store, context.progress.as_mut());
+    if let Ok(taken) = &taken {
+        note_accepted(taken, began, &context.store);
+    }
     // Afterwards: the restore at the deadline needs the lock.
     let repeated = deadline::repeat_deadline(&context.store);
     match taken {

@@ -5,6 +5,7 @@
 
 mod guard;
 mod kernel;
+mod kind;
 mod reboot;
 mod run;
 mod setting;
@@ -25,6 +26,7 @@ pub use guard::{
     GUARD_SCHEMA, GuardHold, GuardPace, GuardRecord, GuardWatch, IncompletePod, UnplannedEnd,
 };
 pub use kernel::{KernelCause, KernelLine, KernelLog, KernelNames, LoggedCause};
+pub use kind::WindowKind;
 pub(crate) use run::command_line;
 pub use run::{Rollback, RollbackReason, Run};
 pub use setting::{LostSetting, SettingResult};
@@ -122,16 +124,6 @@ pub struct Window {
     pub problems: Vec<Problem>,
     /// The file with netfix's messages and the command's output; null when it could not be written.
     pub log: Option<String>,
-}
-
-/// What a window is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum WindowKind {
-    /// A loss that no COMMAND caused, which `netfix guard` restores.
-    Unplanned,
-    /// A `netfix restore` outside of a window.
-    Restore,
 }
 
 /// A paused unit.
@@ -347,18 +339,6 @@ impl Window {
         self.phases
             .iter()
             .any(|phase| phase.name == PhaseName::Command)
-    }
-
-    /// Whether `netfix guard` opened it.
-    #[must_use]
-    pub fn is_unplanned(&self) -> bool {
-        self.kind == Some(WindowKind::Unplanned)
-    }
-
-    /// Whether it is a `netfix restore` outside of a window: nothing was asked before it, and nothing is after it.
-    #[must_use]
-    pub fn is_bare_restore(&self) -> bool {
-        self.kind == Some(WindowKind::Restore)
     }
 
     /// Whether its snapshot was taken.

@@ -51,8 +51,8 @@ impl Accepted {
         self.pods.contains(pod)
     }
 
-    /// Whose earlier answers are given up, and why something cannot be.
-    pub(super) fn end(mut self, host_has_lost: bool) -> (Vec<Option<PodId>>, Vec<Problem>) {
+    /// Whose losses are given up, whose earlier answers, and why something cannot be.
+    pub(super) fn end(mut self, host_has_lost: bool) -> ([Vec<Option<PodId>>; 2], Vec<Problem>) {
         let mut problems = self.problems;
         for (_, name) in self.unused {
             problems.push(SnapshotCause::NothingLost.error(name.to_string()));
@@ -60,8 +60,10 @@ impl Accepted {
         if self.host && !host_has_lost {
             problems.push(SnapshotCause::NothingLost.error("host"));
         }
-        self.silent.extend(host_has_lost.then_some(None));
-        (self.silent, problems)
+        let host = host_has_lost.then_some(None);
+        self.silent.extend(host.clone());
+        let pods = self.pods.into_iter().map(Some);
+        ([pods.chain(host).collect(), self.silent], problems)
     }
 }
 

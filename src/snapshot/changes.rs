@@ -18,8 +18,10 @@ pub(crate) struct Changes {
     pub host: HostDecision,
     /// What has answered pods and the host, by their neighbour tables.
     pub answers: Vec<AnswerRecord>,
-    /// The pods, and the host as `None`, whose earlier answers a person gave up.
+    /// The pods, and the host as `None`, whose losses a person gave up.
     pub given_up: Vec<Option<PodId>>,
+    /// Those whose earlier answers are given up.
+    pub silent: Vec<Option<PodId>>,
     /// Problems of the observation and of the pods.
     pub problems: Vec<Problem>,
     /// Whether all that is stored then becomes a generation.

@@ -68,7 +68,7 @@ pub(crate) fn decide(now: Observation, stored: &Archive) -> Changes {
     };
     let host = known.decide(empty);
     let makes_generation = !host.has_lost && is_whole;
-    let (given_up, refused) = accepted.end(host.is_given_up);
+    let ([given_up, silent], refused) = accepted.end(host.is_given_up);
     Changes {
         is_complete: makes_generation && moment.everything && !has_unknown,
         makes_generation,
@@ -79,6 +79,7 @@ pub(crate) fn decide(now: Observation, stored: &Archive) -> Changes {
         host,
         answers: moment.answers,
         given_up,
+        silent,
         problems,
     }
 }

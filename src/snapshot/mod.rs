@@ -25,7 +25,7 @@ use crate::inventory::Inventory;
 use crate::inventory::look::{Look, LookDepth};
 use crate::kernel::events::LINKWATCH;
 use crate::matching::Selection;
-use crate::model::{Bytes, NodeIdentity, NodeState, PodSummary, Problem};
+use crate::model::{Bytes, NodeIdentity, NodeState, PodId, PodSummary, Problem};
 use crate::plan::IndexMode;
 use crate::progress::Listener;
 use crate::records::stored::shown;
@@ -58,6 +58,8 @@ pub(crate) struct Snapshot {
     /// Sorted by id.
     pub pods: Vec<PodSnapshot>,
     pub generations: Generations,
+    /// Whose losses a person gave up; `None`: the host's.
+    pub given_up: Vec<Option<PodId>>,
     pub problems: Vec<Problem>,
 }
 
@@ -106,6 +108,7 @@ impl Snapshot {
             recorded: recorded.map(|recorded| shown(&recorded.stamp())),
             pods,
             generations,
+            given_up: Vec::new(),
             problems,
         }
     }

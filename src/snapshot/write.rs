@@ -112,6 +112,7 @@ impl Captured {
             host,
             answers,
             given_up,
+            silent,
             problems,
             makes_generation,
             is_complete,
@@ -138,14 +139,17 @@ impl Captured {
         writing.problems.extend(problems);
         let (mut recorded, mut generations) = (None, Generations::default());
         if let Ok(spare) = held {
-            recorded = writing.node_state(change, is_complete, proxies, (given_up, answers));
+            recorded = writing.node_state(change, is_complete, proxies, (silent, answers));
             generations = writing.generations(keep, spare, makes_generation);
         }
         let Writing {
             at, pods, problems, ..
         } = writing;
         let stored = recorded.as_ref().or(stored.node.as_ref());
-        Snapshot::new(at.node, stored, pods, generations, problems)
+        Snapshot {
+            given_up,
+            ..Snapshot::new(at.node, stored, pods, generations, problems)
+        }
     }
 
     /// What `write` would find, without what only a write shows.
@@ -296,7 +300,7 @@ impl Writing<'_> {
         host: HostChange,
         is_complete: bool,
         proxies: Option<Vec<AddressProxy>>,
-        (given_up, mut answers): (Vec<Option<PodId>>, Vec<AnswerRecord>),
+        (silent, mut answers): (Vec<Option<PodId>>, Vec<AnswerRecord>),
     ) -> Option<NodeState> {
         let mut node = match (host, &self.stored.node) {
             (HostChange::Keep(_), None) => return None,
@@ -323,7 +327,7 @@ impl Writing<'_> {
             .filter_map(|one| is_good(one.state).then_some(&one.pod.info.id))
             .collect();
         answers.retain(|one| one.pod.as_ref().is_none_or(|id| good.contains(id)));
-        for pod in given_up {
+        for pod in silent {
             node.answers.give_up(pod.as_ref(), &answers);
         }
         node.answers.take(answers, &self.at.wall);

@@ -112,12 +112,12 @@ impl Store {
         Err(StoreError::corrupt(&path, reason))
     }
 
-    /// The record of the newest closed window; `None` when there is none. A bare restore is none.
+    /// The record of the newest closed window; `None` when there is none. What was done outside of one is none.
     pub(crate) fn last_window(&self) -> Result<Option<Window>, StoreError> {
         for id in self.windows()?.iter().rev() {
             // One that is gone was removed meanwhile.
             let window = self.load_window(id)?;
-            if let Some(window) = window.filter(|window| !window.is_bare_restore()) {
+            if let Some(window) = window.filter(|window| !window.is_outside()) {
                 return Ok(Some(window));
             }
         }

@@ -1,6 +1,7 @@
-//! The record of a restore outside of a window: the history of a node has everything that changed it.
+//! The record of what was done outside of a window, a restore or the end of a claim: the history of a node has everything that changed it.
 
 use crate::clock;
+use crate::model::Problem;
 use crate::model::window::{KernelLog, Phase, PhaseName, WindowKind, WindowPod};
 use crate::restore::{Restored, RestoredPod};
 use crate::store::Store;
@@ -18,15 +19,42 @@ pub(crate) fn of_restore(
     if restored.is_unchanged() || !store.exists() {
         return None;
     }
-    let guard = store.lock("restore").ok()?;
-    store.unclosed_window().ok()?.is_none().then_some(())?;
-    let id = store.free_window_id(&clock::id()).ok()?;
-    let number = store.next_window_number().ok()?;
-    let mut session = WindowSession::visit(facts::opened(id, number, "restore"), guard);
+    let mut session = open("restore", store)?;
     session.note_bare_restore(restored, began);
     session.note_problems(&restored.problems);
     session.note_kernel_log(log);
     Some(session)
+}
+
+/// The record of the losses of these pods, and with `problems` of no pod those of the host, that a person gave up since `began`.
+pub(crate) fn of_accept(
+    pods: Vec<WindowPod>,
+    problems: &[Problem],
+    began: u64,
+    store: &Store,
+) -> Option<WindowSession> {
+    let mut session = open("snapshot", store)?;
+    session.note_pods(pods);
+    session.note_begin(WindowKind::Accept, began);
+    session.note_phase(Phase {
+        to: Some(clock::boottime().saturating_sub(began)),
+        ok: Some(true),
+        ..Phase::begun(PhaseName::Snapshot, 0)
+    });
+    session.note_problems(problems);
+    Some(session)
+}
+
+/// A record that is closed with its end, where no window is open.
+fn open(command: &str, store: &Store) -> Option<WindowSession> {
+    let guard = store.lock(command).ok()?;
+    store.unclosed_window().ok()?.is_none().then_some(())?;
+    let id = store.free_window_id(&clock::id()).ok()?;
+    let number = store.next_window_number().ok()?;
+    Some(WindowSession::visit(
+        facts::opened(id, number, command),
+        guard,
+    ))
 }
 
 impl WindowSession {

@@ -74,7 +74,7 @@ const NO_REPORT: &str = "no-report";
 const UNKNOWN_NOW: &str = "UNKNOWN";
 
 /// The verdicts of windows and checks, the worst first. One that this version does not have counts as [`NO_REPORT`].
-const WORST_FIRST: [&str; 19] = [
+const WORST_FIRST: [&str; 20] = [
     "interrupted",
     "pods-affected",
     "host-affected",
@@ -89,6 +89,7 @@ const WORST_FIRST: [&str; 19] = [
     "refused",
     "WARNING",
     "nothing-lost",
+    "given-up",
     "selection-restored",
     "restored",
     "selection-well",

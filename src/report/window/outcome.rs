@@ -27,6 +27,8 @@ pub enum Ending {
     SelectionWell,
     /// The same as `Restored` for the selected pods.
     SelectionRestored,
+    /// A person gave up what pods or the host had lost.
+    GivenUp,
     /// Some pod is not back, does not reach a gateway, was rebuilt, or went or was restarted for no known reason.
     PodsAffected,
     /// Every pod is back, and the host is not as it was.
@@ -59,6 +61,7 @@ impl Ending {
             _ if standing == Standing::Left && has_died => Self::Interrupted,
             _ if standing != Standing::Closed => Self::Open,
             _ if window.is_ended_by_reboot() => Self::Interrupted,
+            _ if window.is_accept() => Self::GivenUp,
             _ if pods.affected() > 0 => Self::PodsAffected,
             None => Self::Interrupted,
             // The next netfix may have completed what a killed one left.
@@ -98,6 +101,7 @@ impl Ending {
             Self::NothingLost => "Nothing was lost",
             Self::SelectionWell => "Selected pods well",
             Self::SelectionRestored => "Selected pods restored",
+            Self::GivenUp => "Given up",
             Self::PodsAffected => "Pods affected",
             Self::HostAffected => "Host affected",
             Self::RolledBack => "Rolled back",
@@ -116,6 +120,7 @@ impl Ending {
             Self::Open => Tone::Calm,
             Self::Restored
             | Self::NothingLost
+            | Self::GivenUp
             | Self::RolledBack
             | Self::CommandFailed
             | Self::Interrupted

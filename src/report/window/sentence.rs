@@ -23,6 +23,7 @@ pub(super) fn sentence(
     let was_tried = phases.any(|phase| phase.name == PhaseName::Restore)
         || window.pods.iter().any(|pod| pod.rebuilt.is_some());
     let pods = match counts.total {
+        _ if window.is_accept() => Some(given_up(window)),
         0 => match ending {
             Ending::Well if window.host.is_none() => None,
             Ending::Well => Some("no pod was running; the host is as it was".to_owned()),
@@ -62,6 +63,16 @@ pub(super) fn sentence(
     let mut letters = text.chars();
     let first = letters.next().into_iter();
     first.flat_map(char::to_uppercase).chain(letters).collect()
+}
+
+/// Whose losses a person gave up.
+fn given_up(window: &Window) -> String {
+    let total = window.pods.len();
+    let pods = (total > 0).then(|| count(total, "pod"));
+    let host = window.problems.iter().any(|one| one.pod.is_none());
+    let host = host.then(|| "the host".to_owned());
+    let who = join(pods.into_iter().chain(host), " and ");
+    format!("{who}: what is there now is the good state")
 }
 
 /// How many pods are back, and what else happened to pods.

@@ -205,12 +205,21 @@ pub(in crate::report) fn list(all: &[WindowView], style: Style) -> String {
             of(row, |line| milliseconds_or_dash(line.ended))
         })
         .right("Pods back", 1, |row| {
-            of(row, |line| words::back(&line.pods))
+            of(row, |line| match line.verdict {
+                Ending::GivenUp => "-".to_owned(),
+                _ => words::back(&line.pods),
+            })
+        })
+        .right("Outage", 6, |row| {
+            of(row, |line| milliseconds_or_dash(line.worst_ms))
         })
         .right("Exit", 2, |row| of(row, |line| or_dash(line.exit)))
         .column("Verdict", KEPT, |row| match &row.window {
             None => Cell::toned("cannot be read", Some(Tone::Bad)),
             Some(line) => Cell::toned(line.verdict.title(), Some(line.verdict.tone())),
+        })
+        .column("Cause", 7, |row| {
+            of(row, |line| or_dash(line.cause.as_ref()))
         })
         .text(style)
 }

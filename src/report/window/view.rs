@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::outcome::{Ending, PodCounts, PodOutcome};
 use super::sentence::sentence;
 pub use super::settings::SettingCounts;
+use super::words;
 use crate::model::next::WindowNow;
 pub use crate::model::window::Standing;
 use crate::model::{PodId, State, Window, window::WindowPod};
@@ -184,6 +185,10 @@ pub struct WindowLine {
     pub verdict: Ending,
     /// The pods after the window.
     pub pods: PodCounts,
+    /// COMMAND, the devices that were lost, or the pods whose loss was given up; null where none is known.
+    pub cause: Option<String>,
+    /// The longest outage of a pod, in milliseconds; null when none is known.
+    pub worst_ms: Option<u64>,
 }
 
 impl WindowView {
@@ -192,6 +197,8 @@ impl WindowView {
     pub fn new(report: ReportView) -> Self {
         let ReportView { window, computed } = report;
         let line = WindowLine {
+            cause: words::cause(&window),
+            worst_ms: computed.outages.worst_ms,
             command: window.command,
             started: window.started,
             ended: window.ended,

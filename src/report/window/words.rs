@@ -76,6 +76,17 @@ pub(super) fn end(run: &Run, time: &str) -> String {
     }
 }
 
+/// What a window was about, on one line.
+pub(super) fn cause(window: &Window) -> Option<String> {
+    let lost = window.devices_lost.iter().flatten();
+    let parts: Vec<String> = match &window.run {
+        Some(run) => vec![argv(run)],
+        None if window.is_accept() => window.pods.iter().map(|pod| pod.info.title()).collect(),
+        None => lost.map(ToString::to_string).collect(),
+    };
+    Some(join(parts, ", ")).filter(|text| !text.is_empty())
+}
+
 /// Why a rollback ran.
 pub(in crate::report) fn reason(rollback: &Rollback) -> String {
     let nics = join(rollback.nics.iter().map(ToString::to_string), ", ");

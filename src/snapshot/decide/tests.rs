@@ -158,7 +158,8 @@ fn changes(case: Case) -> String {
         gone,
         host,
         answers: _,
-        given_up,
+        given_up: _,
+        silent,
         problems,
         makes_generation,
         is_complete,
@@ -192,8 +193,8 @@ fn changes(case: Case) -> String {
         "problems": problems.iter().map(in_short).collect::<Vec<_>>(),
         "host_problems": host_problems.iter().map(in_short).collect::<Vec<_>>(),
     });
-    if !given_up.is_empty() {
-        all["answers given up"] = json!(given_up);
+    if !silent.is_empty() {
+        all["answers given up"] = json!(silent);
     }
     if !refused.is_empty() {
         all["refused"] = refused.iter().map(in_short).collect();

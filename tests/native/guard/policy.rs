@@ -328,6 +328,27 @@ fn a_restore_by_hand_is_in_the_history_of_the_node_and_pushes_no_window_out() {
 }
 
 #[test]
+fn what_a_person_gives_up_is_in_the_history_of_the_node() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    node.snapshot();
+    pods[0].ip("addr flush dev eth0");
+    let accept = format!("snapshot --accept {}", pods[0].name());
+    node.netfix(&accept).exits(0);
+    // Once.
+    node.netfix(&accept).exits(4);
+    let listed = beside(&node, "report --list -o json").exits(0).json();
+    let windows = listed["windows"].as_array().expect("windows");
+    assert_eq!(windows.len(), 1, "{listed:#}");
+    let line = &windows[0]["window"];
+    assert_eq!(line["verdict"], "given-up");
+    assert_eq!(line["cause"], pods[0].name());
+    let run = beside(&node, "report").exits(0);
+    let run = run.stdout_has(&["Given up: 1 pod: what is there now is the good state"]);
+    run.stdout_has(&["has lost all its addresses"]);
+}
+
+#[test]
 fn the_record_of_a_restore_by_hand_has_what_the_kernel_logged_meanwhile() {
     let node = Node::new();
     let pods = node.simple_pods(1);
