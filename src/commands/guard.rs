@@ -18,7 +18,7 @@ use crate::guard::watched::WatchEnd;
 use crate::journal::{self, CommandEnd};
 use crate::kubelet::unit::UnitToPause;
 use crate::model::problem::{GuardCause, InventoryCause};
-use crate::model::window::{GUARD_SCHEMA, GuardHold};
+use crate::model::window::{GUARD_SCHEMA, GuardDeed, GuardHold};
 use crate::model::{Exit, Problem};
 use crate::refusal::Refusal;
 use crate::report;
@@ -224,6 +224,12 @@ fn tell(decided: &mut Decided) {
             tell_problem(&InventoryCause::NoSuchPod.error(selectors.as_str()));
         }
         _ => say_and_log(&text),
+    }
+    if decided.decision.is_deed() {
+        decided.record.note_deed(GuardDeed {
+            at: clock::wall(),
+            text: text.clone(),
+        });
     }
     decided.record.said = text;
 }

@@ -133,6 +133,20 @@ impl Decided {
     }
 }
 
+impl GuardDecision {
+    /// Whether it is to do something, or to leave what is lost: a person asks about that later.
+    pub(crate) fn is_deed(&self) -> bool {
+        matches!(
+            self,
+            Self::Restore(_)
+                | Self::WouldRestore(_)
+                | Self::LeftAlone(_)
+                | Self::LeftDeleted
+                | Self::GivenUp { .. }
+        )
+    }
+}
+
 impl Wanted {
     /// Whether it is about pods alone that an earlier restore could not complete.
     pub(crate) fn is_retry(&self) -> bool {
@@ -233,6 +247,7 @@ fn remembered(record: &GuardRecord, sight: &Sight) -> GuardRecord {
             restores: next.restores,
             reported: next.reported,
             last: next.last,
+            deeds: next.deeds,
             watcher: next.watcher,
             boot: sight.boot.clone(),
             ..GuardRecord::default()

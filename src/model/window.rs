@@ -23,7 +23,8 @@ use crate::model::fate::{ContainerChange, Fate, PodFingerprint};
 use crate::model::pod::identity::Holder;
 
 pub use guard::{
-    GUARD_SCHEMA, GuardHold, GuardPace, GuardRecord, GuardWatch, IncompletePod, UnplannedEnd,
+    GUARD_SCHEMA, GuardDeed, GuardHold, GuardPace, GuardRecord, GuardWatch, IncompletePod,
+    UnplannedEnd,
 };
 pub use kernel::{KernelCause, KernelLine, KernelLog, KernelNames, LoggedCause};
 pub use kind::WindowKind;

@@ -9,7 +9,7 @@ use crate::clock;
 use crate::inventory::node::node_identity;
 use crate::inventory::procfs;
 use crate::model::IfName;
-use crate::model::window::{GuardHold, GuardRecord, UnplannedEnd};
+use crate::model::window::{GuardDeed, GuardHold, GuardRecord, UnplannedEnd};
 use crate::store::{Store, StoreError};
 
 /// What systemd starts at boot has a link here: systemctl(1), enable.
@@ -32,6 +32,8 @@ pub struct GuardNow {
     pub reported: u64,
     /// The last restore; null before the first.
     pub last: Option<UnplannedEnd>,
+    /// Its last decisions to do something, or to leave what is lost; the newest last.
+    pub deeds: Vec<GuardDeed>,
 }
 
 /// A link that was lost again and again.
@@ -140,6 +142,7 @@ impl GuardNow {
             restores: record.restores,
             reported: record.reported,
             last: record.last,
+            deeds: record.deeds,
         }
     }
 }

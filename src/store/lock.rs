@@ -54,6 +54,7 @@ fn lock(store: &Store) -> Result<Flock<File>, StoreError> {
     let path = store.folder.join("lock");
     let mut file = open(&path).map_err(StoreError::write("cannot open", &path))?;
     let begin = Instant::now();
+    let mut until = begin + store.patience.max(MOMENT);
     let mut notified = false;
     loop {
         file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
@@ -61,10 +62,13 @@ fn lock(store: &Store) -> Result<Flock<File>, StoreError> {
             Err((file, Errno::EWOULDBLOCK)) => file,
             Err((_, errno)) => return Err(StoreError::write("cannot lock", &path)(errno.into())),
         };
-        let waited = begin.elapsed();
-        if !store.patience.is_zero() || waited >= MOMENT {
+        let now = Instant::now();
+        if !store.patience.is_zero() || now >= until {
             let holder = known_holder(&path).unwrap_or_else(|| "another process".to_owned());
-            if waited >= patience(store, &holder).max(MOMENT) {
+            // The next holder may be another guard, or not have written its line yet.
+            let most = begin + patience(store, &holder);
+            until = until.max(most.min(now + MOMENT));
+            if now >= until {
                 return Err(held(store, holder));
             }
             if !notified {

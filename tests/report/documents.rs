@@ -1,6 +1,7 @@
 //! The documents of a realistic node: pods of several namespaces on VLANs over an i40e NIC.
 
 use netfix::model::next::{KubeletNow, LostPods, NextStep, WindowNow};
+use netfix::model::window::GuardDeed;
 use netfix::model::{GatewayAnswer, Interface, LossCause, PodId, PodInfo, Problem, State, Window};
 use netfix::report::{
     CheckStatus, CheckView, ConfigView, Document, Extra, FaultyLink, GivenUpLink, GuardNow,
@@ -278,6 +279,11 @@ impl Scene {
             why: "address-conflict: 10.3.0.12 on eth0: another machine has it".to_owned(),
             attempts: 3,
         };
+        let deed = GuardDeed {
+            at: "2026-11-21T03:15:00.000Z".to_owned(),
+            text: "left alone: shop/web-1 (eth0 was deleted; the host's links under it stayed)"
+                .to_owned(),
+        };
         GuardNow {
             state: if self.lost {
                 GuardState::GivenUp
@@ -297,6 +303,7 @@ impl Scene {
             restores: 0,
             reported: 0,
             last: None,
+            deeds: self.lost.then_some(deed).into_iter().collect(),
         }
     }
 

@@ -53,6 +53,8 @@ pub struct GuardRecord {
     pub reported: u64,
     /// The last restore; null before the first.
     pub last: Option<UnplannedEnd>,
+    /// The last decisions to do something, or to leave what is lost; the newest last.
+    pub deeds: Vec<GuardDeed>,
 }
 
 impl GuardRecord {
@@ -63,11 +65,28 @@ impl GuardRecord {
         self.again_at.into_iter().chain(watch).min()
     }
 
+    /// Keeps a decision, in place of the oldest of five.
+    pub(crate) fn note_deed(&mut self, deed: GuardDeed) {
+        const MOST: usize = 5;
+        self.deeds.push(deed);
+        let old = self.deeds.len().saturating_sub(MOST);
+        self.deeds.drain(..old);
+    }
+
     /// The links that the guard restores no more, each with the restores in a row before that.
     pub fn given_up(&self) -> impl Iterator<Item = (&IfName, u32)> {
         let links = self.losses.iter();
         links.filter_map(|(name, pace)| pace.given_up.then_some((name, pace.attempts)))
     }
+}
+
+/// What the guard decided to do, or to leave alone.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GuardDeed {
+    /// When (RFC 3339, UTC).
+    pub at: String,
+    /// What, in words.
+    pub text: String,
 }
 
 /// A pod that a restore could not complete, although its links of the host were back.

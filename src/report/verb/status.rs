@@ -77,6 +77,9 @@ fn guard(status: &StatusView) -> Facts {
     let pods = guard.incomplete.iter();
     let pods = pods.map(|pod| format!("{}: {}", escape(&pod.title), escape(&pod.why)));
     facts.extend(bounded(pods).into_iter().map(|pod| ("", pod)));
+    let deeds = guard.deeds.iter();
+    let deeds = deeds.map(|deed| ("", format!("{} {}", escape(&deed.at), escape(&deed.text))));
+    facts.extend(deeds);
     facts
 }
 

@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
-use super::{Guard, add_upper, once, pod_on, remembered, starting, unplanned, upgrade};
+use super::{Guard, add_upper, beside, once, pod_on, remembered, starting, unplanned, upgrade};
 use crate::common::background::{Background, wait_until};
 use crate::common::runtimes::{FakeCri, Sandbox, Script};
 use crate::common::{Node, Pod};
@@ -77,6 +77,15 @@ fn a_loss_that_is_left_alone_is_named_and_nothing_is_called_well() {
     // A link that is down, beside it.
     pods[1].ip("link set eth0 down");
     named(&[pods[0].name(), pods[1].name(), "is down"]);
+    let deeds = beside(&node, "status -o json").json();
+    let deeds = deeds["status"]["guard"]["deeds"].as_array().cloned();
+    let deeds = deeds.expect("deeds");
+    assert_eq!(deeds.len(), 2, "{deeds:#?}");
+    let last = deeds[1]["text"].as_str().expect("words");
+    assert!(
+        last.contains("left alone: ") && last.contains("is down"),
+        "{last}"
+    );
     node.netfix_alone("restore").exits(0);
     // The host's own.
     let host = node.ns.ip("-j addr show dev eth0");
