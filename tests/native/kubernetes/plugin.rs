@@ -58,12 +58,14 @@ impl<'n> Cluster<'n> {
             while [ \"$1\" != exec ]; do shift; done; shift; [ \"$1\" != -i ] || shift; pod=$1\n\
             while [ \"$1\" != -- ]; do shift; done; shift; [ \"$1\" = /usr/bin/netfix ] || exit 126; shift\n\
             case $pod in\n*-a) {} \"$@\" ;;\n*-b) {} \"$@\" ;;\n\
+            *-c) if [ -e {cut} ]; then echo '{{\"schema\": \"netfix/v1\",'; exit 2; fi ;;&\n\
             *) echo 'Error from server: error dialing backend: dial tcp: \"i/o timeout\"' >&2; exit 1 ;;\nesac\n\
             code=$?; [ $code = 0 ] || echo \"command terminated with exit code $code\" >&2; exit $code\n",
             lines[0],
             lines[1],
             calls = cluster.scenes[0].path("calls").display(),
             pods = cluster.scenes[0].path("pods").display(),
+            cut = cluster.scenes[0].path("cut").display(),
         );
         fs::create_dir(cluster.scenes[0].path("bin")).expect("a folder");
         tool::program(&kubectl, &cluster.scenes[0].path("bin/kubectl"));
@@ -72,13 +74,19 @@ impl<'n> Cluster<'n> {
 
     /// `kubectl netfix WORDS`, with netfix on this machine or without.
     fn plugin(&self, words: &str, has_netfix: bool) -> Run {
+        self.plugin_under("exec", words, has_netfix)
+    }
+
+    /// The same with a shell's words before it.
+    fn plugin_under(&self, before: &str, words: &str, has_netfix: bool) -> Run {
         let script =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("contrib/kubernetes/kubectl-netfix");
         let path = format!(
             "{}:/usr/sbin:/usr/bin:/sbin:/bin",
             self.scenes[0].path("bin").display()
         );
-        let mut command = tool::command("timeout", ["600"]);
+        let before = format!("{before} timeout 600 \"$@\"");
+        let mut command = tool::command("unshare", ["-m", "sh", "-c", &before, "sh"]);
         command.arg(script).args(words.split_whitespace());
         command
             .env("PATH", path)
@@ -154,6 +162,22 @@ fn the_plugin_merges_checks_and_reports_of_all_nodes_and_lists_those_without_an_
 
     assert_calls(&cluster.calls());
     assert_reports(&cluster);
+    assert_part_of_an_answer(&cluster);
+}
+
+/// A document that is cut off costs the others nothing, and where there is no space for all nothing is said of any.
+fn assert_part_of_an_answer(cluster: &Cluster<'_>) {
+    fs::write(cluster.scenes[0].path("cut"), "").expect("a file");
+    let run = cluster.plugin("check worker-1 worker-3 -o json", true);
+    let expected = [("worker-1", "OK"), ("worker-3", "no-report")];
+    assert_eq!(verdicts(&run.exits(3)), owned(expected));
+    let small = cluster.scenes[0].path("small");
+    fs::create_dir(&small).expect("a folder");
+    let small = small.display();
+    let before = format!("mount -t tmpfs -o size=8k tmpfs {small} && TMPDIR={small}");
+    let run = cluster.plugin_under(&before, "check worker-1 worker-2 worker-3", true);
+    assert!(run.out.is_empty(), "{}", run.transcript());
+    run.exits(2).stderr_has(&["no space for the answer of"]);
 }
 
 /// The calls have the words that the manifest promises.
