@@ -39,6 +39,9 @@ fn skip(window: Window) -> Document {
 
 /// Leaves a record of the losses that a person has given up since `began`.
 fn note_accepted(taken: &Snapshot, began: u64, store: &Store) {
+    if taken.given_up.is_empty() {
+        return;
+    }
     let is_one = |pod: Option<&PodId>| taken.given_up.iter().any(|one| one.as_ref() == pod);
     let pods = taken.pods.iter().map(|one| &one.pod);
     let pods = pods.filter(|pod| is_one(Some(&pod.info.id)));
@@ -48,9 +51,6 @@ fn note_accepted(taken: &Snapshot, began: u64, store: &Store) {
         .filter(|one| is_one(one.pod.as_ref()))
         .cloned()
         .collect();
-    if taken.given_up.is_empty() {
-        return;
-    }
     if let Some(record) = history::of_accept(pods.collect(), &problems, began, store) {
         record.keep(Exit::Done as u8);
     }

@@ -60,9 +60,11 @@ pub(crate) fn run(
 
 /// Keeps the guard of this node still, where no window does.
 fn hold(guard: &Guard, time: Duration) -> Result<Option<Problem>, StoreError> {
-    let held = guard.store().load_hold()?;
-    let is_longer = held.is_some_and(|hold| clock::time_until(&hold.until) >= time);
-    let has_guard = guard.store().load_guard()?.schema > 0;
+    // A damaged file keeps nobody still.
+    let former = guard.store().load_hold().ok().flatten();
+    let is_longer = former.is_some_and(|hold| clock::time_until(&hold.until) >= time);
+    let known = guard.store().load_guard();
+    let has_guard = known.map_or(true, |record| record.schema > 0);
     if is_longer || !has_guard {
         return Ok(None);
     }

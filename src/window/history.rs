@@ -1,4 +1,4 @@
-//! The record of what was done outside of a window, a restore or the end of a claim: the history of a node has everything that changed it.
+//! The record of a restore, and of a loss that was given up, outside of a window: the history of a node has everything that changed it.
 
 use crate::clock;
 use crate::model::Problem;

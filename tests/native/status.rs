@@ -92,6 +92,12 @@ fn the_missing_nic_and_the_pods_without_network_are_shown() {
     );
     node.netfix_alone("restore").exits(0);
     assert_network(&node, "3 of 3 pods have theirs");
+    pods[1].ip("link del eth0");
+    let lost = format!(
+        "2 of 3 pods have theirs; lost: {}. Run `netfix restore`",
+        pods[1].name()
+    );
+    assert_network(&node, &lost);
 }
 
 #[test]
@@ -117,7 +123,11 @@ fn a_pod_without_interface_and_without_checkpoint_has_no_network() {
     node.lose_and_reload();
     node.netfix_alone("restore").exits(5);
     assert_eq!(links(&young), ["lo"]);
-    assert_network(&node, "1 of 2 pods has its own. Run `netfix restore`");
+    let lost = format!(
+        "1 of 2 pods has its own; lost: {}. Run `netfix restore`",
+        young.name()
+    );
+    assert_network(&node, &lost);
 }
 
 #[test]

@@ -181,7 +181,7 @@ fn networks(network: &PodNetworks, status: &StatusView) -> String {
         cut_off,
         unknown,
         links,
-        which: _,
+        which,
     } = network;
     let links = join(bounded(links.iter().map(fault)), ", ");
     let unknown = others([(*cut_off, "cut off"), (*unknown, "unknown")]);
@@ -205,7 +205,13 @@ fn networks(network: &PodNetworks, status: &StatusView) -> String {
         (_, Some(window)) if window.next.is_some() && !window.ended_by_reboot => "",
         _ => ". Run `netfix restore`",
     };
-    format!("{number}{joined}{links}{next}")
+    let names = which.pods.iter().filter(|_| *complete > 0);
+    let names = join(bounded(names.map(|pod| escape(&pod.title()))), ", ");
+    let lost = match names.is_empty() {
+        true => names,
+        false => format!("; lost: {names}"),
+    };
+    format!("{number}{joined}{links}{lost}{next}")
 }
 
 fn fault(link: &FaultyLink) -> String {
