@@ -54,7 +54,8 @@ impl<'n> Cluster<'n> {
             .each_ref()
             .map(|scene| line(&scene.command("")));
         let kubectl = format!(
-            "#!/bin/bash\necho \"$*\" >>{calls}\ncase \" $* \" in *' get pods '*) exec cat {pods} ;; esac\n\
+            "#!/bin/bash\necho \"$*\" >>{calls}\ncase \" $* \" in *' get pods '*) exec cat {pods} ;; \
+            *' get nodes '*) if [ -e {nodes} ]; then exec cat {nodes}; else exit 1; fi ;; esac\n\
             while [ \"$1\" != exec ]; do shift; done; shift; [ \"$1\" != -i ] || shift; pod=$1\n\
             while [ \"$1\" != -- ]; do shift; done; shift; [ \"$1\" = /usr/bin/netfix ] || exit 126; shift\n\
             case $pod in\n*-a) {} \"$@\" ;;\n*-b) {} \"$@\" ;;\n\
@@ -65,6 +66,7 @@ impl<'n> Cluster<'n> {
             lines[1],
             calls = cluster.scenes[0].path("calls").display(),
             pods = cluster.scenes[0].path("pods").display(),
+            nodes = cluster.scenes[0].path("nodes").display(),
             cut = cluster.scenes[0].path("cut").display(),
         );
         fs::create_dir(cluster.scenes[0].path("bin")).expect("a folder");
@@ -149,7 +151,19 @@ fn the_plugin_merges_checks_and_reports_of_all_nodes_and_lists_those_without_an_
     assert!(!run.err.contains("terminated"), "{}", run.err);
     let run = cluster.plugin("check", false).exits(2);
     let run = run.stdout_has(&["degraded", "worker-3, worker-4", "i/o timeout"]);
+    run.stderr_has(&["nodes without a pod of netfix-check are not in the answer"]);
+
+    // A node that has no pod of the DaemonSet.
+    let nodes = "worker-1\nworker-2\nworker-3\nworker-4\nworker-5\n";
+    fs::write(cluster.scenes[0].path("nodes"), nodes).expect("a file");
+    let run = cluster.plugin("check -o json", false).exits(2);
     assert!(run.err.is_empty(), "{}", run.err);
+    let all: Vec<_> = owned(expected)
+        .into_iter()
+        .chain(owned([("worker-5", "no-report")]))
+        .collect();
+    assert_eq!(verdicts(&run), all);
+    fs::remove_file(cluster.scenes[0].path("nodes")).expect("the file");
 
     // Without an answer nothing is known.
     cluster.plugin("check worker-1 worker-3", false).exits(3);
