@@ -193,8 +193,8 @@ pub struct CheckArgs {
     /// Default: the NICs under the pods.
     #[arg(long = "nic", value_name = "IFNAME")]
     pub nics: Vec<IfName>,
-    /// Warn if the last snapshot that confirmed a checkpoint is older than this; netfix-snapshot.timer runs once an hour. With
-    /// --merge: a node whose check is older is UNKNOWN
+    /// CRITICAL if the last complete snapshot is older than this, and WARNING if the last one that confirmed a checkpoint is;
+    /// netfix-snapshot.timer runs once an hour. With --merge: a node whose check is older is UNKNOWN
     #[arg(long, value_name = "DURATION", default_value = "3h", value_parser = humantime::parse_duration)]
     pub max_age: Duration,
     /// A pod or a part of one without a checkpoint is no warning until this long after the last snapshot of all pods
