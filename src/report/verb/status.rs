@@ -207,9 +207,10 @@ fn networks(network: &PodNetworks, status: &StatusView) -> String {
     };
     let names = which.pods.iter().filter(|_| *complete > 0);
     let names = join(bounded(names.map(|pod| escape(&pod.title()))), ", ");
-    let lost = match names.is_empty() {
-        true => names,
-        false => format!("; lost: {names}"),
+    let lost = if names.is_empty() {
+        names
+    } else {
+        format!("; lost: {names}")
     };
     format!("{number}{joined}{links}{lost}{next}")
 }
