@@ -60,7 +60,7 @@ pub(crate) fn run(
 
 /// Keeps the guard of this node still, where no window does.
 fn hold(guard: &Guard, time: Duration) -> Result<Option<Problem>, StoreError> {
-    // A damaged file keeps nobody still.
+    // A damaged file holds no guard.
     let former = guard.store().load_hold().ok().flatten();
     let is_longer = former.is_some_and(|hold| clock::time_until(&hold.until) >= time);
     let known = guard.store().load_guard();

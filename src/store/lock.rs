@@ -46,7 +46,7 @@ impl Drop for Guard {
 pub(super) const PAUSE: Duration = Duration::from_millis(50);
 /// Every command waits this long for the lock: `netfix guard` takes it for a moment to write its record.
 pub(super) const MOMENT: Duration = Duration::from_millis(300);
-/// How long a restore of `netfix guard` is waited for.
+/// How long a command waits for a restore of `netfix guard`.
 pub(super) const GUARD: Duration = Duration::from_secs(60);
 
 /// Takes the lock, or waits for it up to the limit. Polling needs no signal handler and no thread to end the wait.
@@ -80,7 +80,7 @@ fn lock(store: &Store) -> Result<Flock<File>, StoreError> {
     }
 }
 
-/// How long this holder is waited for.
+/// How long a command waits for this holder.
 pub(super) fn patience(store: &Store, holder: &str) -> Duration {
     let is_guard = holder.contains("(guard)");
     if is_guard {
