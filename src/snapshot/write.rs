@@ -146,8 +146,10 @@ impl Captured {
             at, pods, problems, ..
         } = writing;
         let stored = recorded.as_ref().or(stored.node.as_ref());
+        // What was not written is not given up.
+        let given_up = recorded.as_ref().map(|_| given_up);
         Snapshot {
-            given_up,
+            given_up: given_up.unwrap_or_default(),
             ..Snapshot::new(at.node, stored, pods, generations, problems)
         }
     }

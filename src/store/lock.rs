@@ -63,7 +63,7 @@ fn lock(store: &Store) -> Result<Flock<File>, StoreError> {
             Err((_, errno)) => return Err(StoreError::write("cannot lock", &path)(errno.into())),
         };
         let now = Instant::now();
-        if !store.patience.is_zero() || now >= until {
+        if now >= until || !(notified || store.patience.is_zero()) {
             let holder = known_holder(&path).unwrap_or_else(|| "another process".to_owned());
             // The next holder may be another guard, or not have written its line yet.
             let most = begin + patience(store, &holder);

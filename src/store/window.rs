@@ -112,7 +112,7 @@ impl Store {
         Err(StoreError::corrupt(&path, reason))
     }
 
-    /// The record of the newest closed window; `None` when there is none. The record of what was done outside of one does not count.
+    /// The record of the newest closed window; `None` without one. The record of what was done outside of a window does not count.
     pub(crate) fn last_window(&self) -> Result<Option<Window>, StoreError> {
         for id in self.windows()?.iter().rev() {
             // One that is gone was removed meanwhile.
