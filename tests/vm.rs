@@ -21,7 +21,7 @@ struct Boot {
 }
 
 /// The longest first. All scenarios of one machine have the same line `# lab:`.
-const BOOTS: [Boot; 19] = [
+const BOOTS: [Boot; 21] = [
     Boot {
         name: "dockershim",
         scenarios: &[
@@ -30,6 +30,14 @@ const BOOTS: [Boot; 19] = [
             "dockershim-fates",
             "dockershim-bond",
         ],
+    },
+    Boot {
+        name: "losses-dockershim",
+        scenarios: &["guard-losses-dockershim"],
+    },
+    Boot {
+        name: "losses-containerd",
+        scenarios: &["guard-losses-containerd"],
     },
     Boot {
         name: "managers",

@@ -229,6 +229,7 @@ fn tell(decided: &mut Decided) {
         decided.record.note_deed(GuardDeed {
             at: clock::wall(),
             text: text.clone(),
+            left: !matches!(decided.decision, GuardDecision::Restore(_)),
         });
     }
     decided.record.said = text;

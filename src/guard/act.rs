@@ -1,8 +1,6 @@
 //! A restore that was decided: a window of `upgrade`, then another look and the watch.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::mpsc::{Receiver, channel};
-use std::thread;
 use std::time::Duration;
 
 use crate::clock;
@@ -17,34 +15,32 @@ use crate::inventory::kubelets;
 use crate::kubelet::unit::UnitToPause;
 use crate::matching::Selection;
 use crate::model::window::{GuardRecord, GuardWatch, UnplannedEnd, Window, WindowPod};
-use crate::model::{Exit, IfName, PodId, PodInfo, Problem};
+use crate::model::{Exit, IfName, PodId, Problem};
 use crate::records::matched::Matched;
 use crate::records::survey::Surveyed;
 use crate::refusal::Refusal;
-use crate::restore::course::torn_down;
-use crate::runtime::RuntimeConfig;
 use crate::store::{Store, StoreError};
 use crate::upgrade::driver::unplanned::{UnplannedLoss, drive_unplanned};
 use crate::upgrade::ledger::Upgraded;
+use crate::window::rebuild_check::query::RuntimeQuery;
 
 /// How long the restore of all pods may wait for the word of a runtime about some.
 const ANSWER: Duration = Duration::from_secs(1);
 /// The runtimes whose kubelet checks the namespaces of pods, and rebuilds those without a network: dockershim's and cri-dockerd's.
 const CHECKED_BY_KUBELET: &str = "docker";
 
-/// Restores under the lock. Another netfix may be at work, and may have restored everything before this has it. `torn` has the pods that
-/// their runtime is tearing down, as soon as it is known.
+/// Restores under the lock. Another netfix may be at work, and may have restored everything before this has it.
 pub(super) fn restore(
     mut request: GuardRequest,
     known: &GuardRecord,
-    torn: Option<Receiver<BTreeSet<PodId>>>,
+    mut asked: RuntimeQuery,
     context: &mut Context,
     tell: &mut dyn FnMut(&mut Decided),
 ) -> Result<LookResult, Refusal> {
     let store = context.store.clone();
     let guard = store.clone().patient(FOREVER, |_| {}).lock("guard")?;
     let mut seen = observe(&request, &store)?;
-    seen.leave(torn);
+    seen.leave(&mut asked);
     let mut decided = decide::decide(known, &seen.sight, request.choice);
     tell(&mut decided);
     let GuardDecision::Restore(wanted) = &decided.decision else {
@@ -61,7 +57,7 @@ pub(super) fn restore(
     accounts::begins(&mut record, wanted, clock::boottime());
     // On disk before the restore: a guard that dies in each of them must not restore without end.
     problems.extend(unsaved(guard.save_guard(&record)));
-    let loss = seen.loss(wanted, &record, &request);
+    let loss = seen.loss(wanted, &record, &request, asked);
     let (since, selection) = (loss.since, request.upgrade.selection.clone());
     request.prepare(wanted, &seen.surveyed);
     let mut upgraded = drive_unplanned(loss, &request.upgrade, guard, context)?;
@@ -147,9 +143,13 @@ fn what_failed(problems: &[Problem], pod: &PodId) -> String {
 }
 
 impl GuardObservation {
-    /// Takes down which pods their runtime is tearing down: what it does not say in time is not so.
-    fn leave(&mut self, torn: Option<Receiver<BTreeSet<PodId>>>) {
-        let torn = torn.and_then(|torn| torn.recv_timeout(ANSWER).ok());
+    /// Takes down which of the lost pods their runtime has no more or is tearing down: what it does not say in time is not so.
+    fn leave(&mut self, asked: &mut RuntimeQuery) {
+        let both = self.sight.pods.iter().zip(&self.surveyed.matched);
+        let lost = both.filter(|(pod, one)| pod.is_lost && one.info.sandbox.is_some());
+        let lost: Vec<_> = lost.map(|(_, one)| &one.info).collect();
+        let answer = (!lost.is_empty()).then(|| asked.within(ANSWER)).flatten();
+        let torn = answer.map(|answer| answer.torn_down(lost));
         let torn = torn.unwrap_or_default();
         for pod in &mut self.sight.pods {
             pod.is_torn = torn.contains(&pod.id);
@@ -172,33 +172,14 @@ impl GuardObservation {
         after.left
     }
 
-    /// Asks the runtimes, beside the restore's own look, which of the wanted pods they have no more or are tearing down.
-    pub(super) fn torn(
-        &self,
-        decided: &Decided,
-        runtimes: &RuntimeConfig,
-    ) -> Option<Receiver<BTreeSet<PodId>>> {
-        let GuardDecision::Restore(wanted) = &decided.decision else {
-            return None;
-        };
-        let both = self.sight.pods.iter().zip(&self.surveyed.matched);
-        let asked = both.filter(|(pod, one)| wanted.has(pod) && one.info.sandbox.is_some());
-        let asked: Vec<PodInfo> = asked.map(|(_, one)| one.info.clone()).collect();
-        let (sender, torn) = channel();
-        let runtimes = runtimes.clone();
-        let thread = thread::Builder::new();
-        let spawned = (!asked.is_empty()).then(|| {
-            thread.spawn(move || {
-                let asked: Vec<&PodInfo> = asked.iter().collect();
-                // Fails where the receiver waits no longer.
-                let _ = sender.send(torn_down(&asked, &runtimes));
-            })
-        });
-        spawned?.ok().map(|_| torn)
-    }
-
     /// The loss as a window has it.
-    fn loss(&self, wanted: &Wanted, record: &GuardRecord, request: &GuardRequest) -> UnplannedLoss {
+    fn loss(
+        &self,
+        wanted: &Wanted,
+        record: &GuardRecord,
+        request: &GuardRequest,
+        asked: RuntimeQuery,
+    ) -> UnplannedLoss {
         let of_links = wanted
             .lost
             .iter()
@@ -227,6 +208,7 @@ impl GuardObservation {
             pods,
             stayed: self.stayed(&record.settled),
             logged: request.logged,
+            asked,
         }
     }
 

@@ -10,6 +10,7 @@ use crate::model::Problem;
 use crate::model::window::GuardRecord;
 use crate::refusal::Refusal;
 use crate::store::Store;
+use crate::window::rebuild_check::query::RuntimeQuery;
 
 /// Looks once, and restores where that is decided; `tell` receives each decision before anything is done.
 pub(crate) fn look(
@@ -59,8 +60,9 @@ pub(crate) fn look(
             ..decided.left()
         });
     }
-    let torn = first.torn(&decided, &request.upgrade.runtimes);
-    let mut looked = act::restore(request, &known, torn, context, tell)?;
+    // Beside the wait for the lock and the look under it.
+    let asked = RuntimeQuery::ask(&request.upgrade.runtimes);
+    let mut looked = act::restore(request, &known, asked, context, tell)?;
     looked.problems.extend(problems);
     Ok(looked)
 }

@@ -33,6 +33,9 @@ pub struct Container {
     /// When it ended last, in milliseconds since 1970, where that was queried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished: Option<i64>,
+    /// When it was created, in milliseconds since 1970; not in a record.
+    #[serde(default, skip_serializing)]
+    pub created: Option<i64>,
 }
 
 /// What happened to a pod in a window, in one word.

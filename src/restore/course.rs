@@ -19,7 +19,7 @@ use crate::records::survey::Surveyed;
 use crate::restore::facts::Restored;
 use crate::restore::host::scope::ParentChange;
 use crate::restore::pods::pod::{PodJob, PodState};
-use crate::runtime::{RuntimeConfig, Sandbox};
+use crate::runtime::RuntimeConfig;
 
 /// What the restores of one run know of each other.
 #[derive(Debug, Default)]
@@ -168,7 +168,8 @@ impl Course {
         if alone.is_empty() {
             return;
         }
-        let torn = torn_down(&alone, runtimes);
+        let answer = kubelet_endpoint::query(&runtimes.with_containers(BTreeSet::new()));
+        let torn = answer.map_or_else(|_| BTreeSet::new(), |answer| answer.torn_down(alone));
         for pod in pods.iter_mut() {
             let is_alone = pod.lost_alone && has_lost_links(pod);
             if torn.contains(pod.id()) {
@@ -223,37 +224,6 @@ fn has_lost_links(pod: &PodJob) -> bool {
     let claims = pod.matched.claims();
     let mut links = claims.links_but_loopback();
     links.any(|link| !pod.before.iter().flatten().any(|name| *name == link.name))
-}
-
-/// The pods whose sandbox is not ready any more, or has no container left that runs. None where the runtime that knows them
-/// does not answer.
-pub(crate) fn torn_down(pods: &[&PodInfo], runtimes: &RuntimeConfig) -> BTreeSet<PodId> {
-    let Ok(answer) = kubelet_endpoint::query(runtimes) else {
-        return BTreeSet::new();
-    };
-    let known = pods.iter().filter(|info| answer.knows(info));
-    let (ready, torn): (Vec<&PodInfo>, Vec<_>) =
-        known.partition(|info| answer.sandbox(info).is_some());
-    let mut torn: BTreeSet<PodId> = torn.into_iter().map(|info| info.id.clone()).collect();
-    if ready.is_empty() {
-        return torn;
-    }
-    // Some runtimes end the containers first, then take the network away, and end the sandbox last.
-    let with_containers = RuntimeConfig {
-        containers: Some(BTreeSet::new()),
-        ..runtimes.clone()
-    };
-    if let Ok(answer) = kubelet_endpoint::query(&with_containers) {
-        let is_ended = |sandbox: &Sandbox| {
-            let containers = &sandbox.containers;
-            !containers.is_empty() && containers.iter().all(|one| one.ended)
-        };
-        let ended = ready
-            .into_iter()
-            .filter(|info| answer.sandbox(info).is_none_or(is_ended));
-        torn.extend(ended.map(|info| info.id.clone()));
-    }
-    torn
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use serde::Deserialize;
 
-use crate::model::PodInfo;
 use crate::model::fate::{Container, PodFingerprint};
+use crate::model::{PodId, PodInfo};
 
 /// Which runtimes to query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -34,6 +34,14 @@ pub struct RuntimeConfig {
 }
 
 impl RuntimeConfig {
+    /// With the containers, and how those of `ran` ended.
+    pub(crate) fn with_containers(&self, ran: BTreeSet<String>) -> Self {
+        Self {
+            containers: Some(ran),
+            ..self.clone()
+        }
+    }
+
     /// Whether the usual sockets are queried, and not one that the user named.
     pub(crate) fn uses_usual_sockets(&self) -> bool {
         self.which != Which::None && self.endpoint.is_none()
@@ -90,6 +98,35 @@ impl Sandbox {
         }
     }
 
+    /// The same as of a moment, in milliseconds since 1970: of a container that was made anew since then, the one before it.
+    pub(crate) fn fingerprint_of(&self, moment: i64) -> PodFingerprint {
+        let is_newer = |one: &Container| {
+            one.created.is_some_and(|at| at >= moment)
+                && one.restarts.is_some_and(|count| count > 0)
+        };
+        let containers = self.containers.iter().cloned();
+        let (mut newer, mut containers): (Vec<_>, Vec<_>) = containers.partition(is_newer);
+        newer.sort_by_key(|one| one.restarts);
+        for one in newer {
+            let older = containers.iter_mut().filter(|old| old.name == one.name);
+            match older.max_by_key(|old| old.restarts) {
+                // Its end made room for the next one.
+                Some(old) => old.ended = false,
+                // kubelet has removed it.
+                None => containers.push(Container {
+                    restarts: one.restarts.map(|count| count - 1),
+                    ended: false,
+                    ..one
+                }),
+            }
+        }
+        let containers = Self {
+            containers,
+            ..self.clone()
+        };
+        containers.fingerprint()
+    }
+
     /// The last container of a name.
     pub(crate) fn last_container(&self, name: &str) -> Option<&Container> {
         let own = self.containers.iter().filter(|one| one.name == name);
@@ -127,6 +164,21 @@ impl RuntimeAnswer {
     pub(crate) fn sandbox(&self, info: &PodInfo) -> Option<&Sandbox> {
         let mut sandboxes = self.sandboxes.iter();
         sandboxes.find(|one| Some(&one.id) == info.sandbox.as_ref())
+    }
+
+    /// Those of these pods whose sandbox is not ready any more, or has no container left that runs: some runtimes end the containers
+    /// first, then take the network away, and end the sandbox last. None of a runtime that has not answered. Needs the containers.
+    pub(crate) fn torn_down<'a>(
+        &self,
+        pods: impl IntoIterator<Item = &'a PodInfo>,
+    ) -> BTreeSet<PodId> {
+        let is_ended = |sandbox: &Sandbox| {
+            let containers = &sandbox.containers;
+            !containers.is_empty() && containers.iter().all(|one| one.ended)
+        };
+        let known = pods.into_iter().filter(|info| self.knows(info));
+        let torn = known.filter(|info| self.sandbox(info).is_none_or(is_ended));
+        torn.map(|info| info.id.clone()).collect()
     }
 }
 

@@ -28,6 +28,9 @@ const SERVICES: [&str; 2] = [
 /// kubelet's annotation of a container.
 const RESTARTS: &str = "io.kubernetes.container.restartCount";
 
+/// In the nanoseconds of CRI.
+const MILLISECOND: i64 = 1_000_000;
+
 /// A runtime that has answered with its version.
 #[derive(Debug)]
 pub(super) struct CriClient {
@@ -138,7 +141,6 @@ impl CriClient {
         patience: &Patience,
         container: &mut Container,
     ) -> Result<(), RuntimeFailure> {
-        const MILLISECOND: i64 = 1_000_000;
         let step = format!("ContainerStatus {}", plain(&container.id));
         let request = api::ContainerStatusRequest {
             container_id: container.id.clone(),
@@ -236,6 +238,7 @@ fn described_container(listed: api::CriContainer) -> (String, Container) {
         ended: listed.state != api::CONTAINER_RUNNING,
         exit: None,
         finished: None,
+        created: (listed.created_at > 0).then_some(listed.created_at / MILLISECOND),
     };
     (listed.pod_sandbox_id, container)
 }

@@ -135,6 +135,9 @@ pub(super) struct CriContainer {
     pub metadata: Option<ContainerMetadata>,
     #[prost(int32, tag = "6")]
     pub state: i32,
+    /// In nanoseconds since 1970.
+    #[prost(int64, tag = "7")]
+    pub created_at: i64,
     #[prost(btree_map = "string, string", tag = "9")]
     pub annotations: BTreeMap<String, String>,
 }

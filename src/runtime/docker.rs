@@ -194,6 +194,9 @@ pub(super) fn of_sandbox(container: ListedContainer) -> Option<(String, Containe
                 .is_some_and(|state| state == "exited" || state == "created"),
             exit: None,
             finished: None,
+            created: container
+                .created
+                .and_then(|seconds| seconds.checked_mul(1000)),
         },
     ))
 }
@@ -229,6 +232,7 @@ pub(super) fn described(
         ended: is_restarting,
         exit: None,
         finished: state.finished(),
+        created: None,
     });
     // The names in the labels count if they say that it is a pod's sandbox, then what dockershim put into its name.
     let is_sandbox = labels.get(TYPE).is_some_and(|kind| kind == SANDBOX);
@@ -371,14 +375,10 @@ mod tests {
     #[test]
     fn a_container_of_a_pod_that_has_ended_is_listed_as_such() {
         let listed = |state: &str| {
-            let labels = [(SANDBOX_ID, "4567"), (RESTARTS, "3")];
-            let own = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
-            let listed = ListedContainer {
-                id: Some("0123".to_owned()),
-                labels: Some(labels.map(own).into_iter().collect()),
-                state: Some(state.to_owned()),
-            };
-            of_sandbox(listed).map(|(of, container)| (of, container.restarts, container.ended))
+            let labels = serde_json::json!({SANDBOX_ID: "4567", RESTARTS: "3"});
+            let listed = serde_json::json!({"Id": "0123", "State": state, "Labels": labels});
+            of_sandbox(serde_json::from_value(listed).unwrap())
+                .map(|(of, container)| (of, container.restarts, container.ended))
         };
         assert_eq!(listed("running"), Some(("4567".to_owned(), Some(3), false)));
         assert_eq!(listed("exited"), Some(("4567".to_owned(), Some(3), true)));

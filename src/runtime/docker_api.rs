@@ -49,6 +49,8 @@ pub(super) struct ListedContainer {
     pub id: Option<String>,
     pub labels: Option<Labels>,
     pub state: Option<String>,
+    /// In seconds since 1970.
+    pub created: Option<i64>,
 }
 
 /// One container in full.

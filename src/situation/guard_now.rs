@@ -15,6 +15,9 @@ use crate::store::{Store, StoreError};
 /// What systemd starts at boot has a link here: systemctl(1), enable.
 const WANTED: &str = "/etc/systemd/system/multi-user.target.wants/netfix-guard.service";
 
+/// So many of its last decisions are shown.
+const LAST: usize = 5;
+
 /// The guard of this node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct GuardNow {
@@ -109,7 +112,7 @@ impl GuardNow {
     }
 
     /// By what the guard knows, and whether systemd is to run it.
-    pub(crate) fn of(record: GuardRecord, hold: Option<GuardHold>, is_enabled: bool) -> Self {
+    pub(crate) fn of(mut record: GuardRecord, hold: Option<GuardHold>, is_enabled: bool) -> Self {
         let is_of_boot = record.boot == node_identity().boot_id;
         let is_running = record.watcher.as_ref().is_some_and(procfs::is_running);
         let links = record.given_up().filter(|_| is_of_boot);
@@ -127,6 +130,7 @@ impl GuardNow {
             _ if record.watch.is_some() => GuardState::Watching,
             _ => GuardState::Armed,
         };
+        let others = record.deeds.len().saturating_sub(LAST);
         let incomplete = record.incomplete.into_values().filter(|_| is_of_boot);
         Self {
             state,
@@ -142,7 +146,7 @@ impl GuardNow {
             restores: record.restores,
             reported: record.reported,
             last: record.last,
-            deeds: record.deeds,
+            deeds: record.deeds.split_off(others),
         }
     }
 }

@@ -119,7 +119,7 @@ fn resumed(pause: &KubeletPause, began: u64) -> Option<i64> {
 }
 
 /// A moment of this boot by the wall clock.
-fn moment(boottime: u64) -> Timestamp {
+pub(super) fn moment(boottime: u64) -> Timestamp {
     let ago = i64::try_from(clock::boottime().saturating_sub(boottime)).unwrap_or_default();
     let now = Timestamp::now();
     now.checked_sub(SignedDuration::from_millis(ago))

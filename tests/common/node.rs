@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use super::background::wait_until;
 use super::capture::Capture;
 use super::leftovers::FOLDER_PREFIX;
 use super::namespace::{Namespace, unique_name};
@@ -95,6 +96,17 @@ impl Node {
     pub fn lose_and_reload(&self) {
         self.lose();
         self.reload();
+    }
+
+    /// The NIC is lost and back, and up. The other end of its wire is another machine's, which sends at once: here it is ready when the
+    /// kernel has seen its carrier, which takes time on a busy machine.
+    pub fn lose_and_connect(&self) {
+        self.lose_and_reload();
+        self.ns.ip("link set eth0 up");
+        for (ns, link) in [(&self.ns, "eth0"), (&self.gateway, "up0")] {
+            let is_ready = || ns.ip(&format!("-br link show {link}")).contains(" UP ");
+            assert!(wait_until(is_ready), "{link} is not ready");
+        }
     }
 
     /// An empty pod. Duplicate address detection is off in it, which saves a second or two for each capture.

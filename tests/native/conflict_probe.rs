@@ -36,7 +36,7 @@ fn has(pod: &Pod<'_>, address: &str) -> bool {
 fn contested(node: &Node) -> Vec<Pod<'_>> {
     let pods = node.simple_pods(2);
     node.snapshot();
-    node.lose_and_reload();
+    node.lose_and_connect();
     let address = pods[0].address();
     node.gateway.ip(&format!("addr add {address}/16 dev up0"));
     pods
@@ -76,7 +76,7 @@ fn a_pod_whose_first_reading_takes_too_long_is_probed_all_the_same() {
     let line = |n: u32| format!("addr add 172.16.{}.{}/32 dev d0\n", n >> 8, n & 0xff);
     pods[0].ns.batch(&(0..6000).map(line).collect::<String>());
     node.snapshot();
-    node.lose_and_reload();
+    node.lose_and_connect();
     let address = pods[0].address();
     node.gateway.ip(&format!("addr add {address}/16 dev up0"));
     // Its links are read in a few milliseconds, its addresses are not.
@@ -119,7 +119,7 @@ fn a_pod_stays_without_an_address_of_another_machine_until_a_restore_after_it_co
     let pods = node.simple_pods(2);
     let before: Vec<_> = pods.iter().map(Pod::capture).collect();
     node.snapshot();
-    node.lose_and_reload();
+    node.lose_and_connect();
     let address = pods[0].address();
     // The gateway learns it.
     let other = machine(&node, "other", MAC, &format!("{address}/16"));
@@ -300,7 +300,7 @@ fn an_ipv6_address_without_duplicate_address_detection_is_probed() {
     pod.ip("addr add fd88::9:1/64 dev eth0 nodad");
     pod.ip("addr add fd88::9:2/64 dev eth0 nodad");
     node.snapshot();
-    node.lose_and_reload();
+    node.lose_and_connect();
     node.gateway.ip("addr add fd88::9:1/64 dev up0 nodad");
     let run = node.netfix_json("restore").exits(1);
     let run = run.errors(&[(CONFLICT, pod.name())]).names(
@@ -437,7 +437,7 @@ fn another_machine_with_the_mac_of_the_pod_has_its_address() {
     let address6 = second.address6();
     second.ip(&format!("addr add {address6}/64 dev eth0 nodad"));
     node.snapshot();
-    node.lose_and_reload();
+    node.lose_and_connect();
     let address = first.address();
     let copy = machine(&node, "copy", &first.mac(), &format!("{address}/16"));
     let copy6 = machine(&node, "copy6", &second.mac(), &format!("{address6}/64"));
@@ -464,7 +464,7 @@ fn a_virtual_router_address_that_moved_stays_with_the_peer() {
     node.ns.ip("link set vrrp.51 up");
     node.ns.ip("addr add 10.88.5.1/32 dev vrrp.51");
     node.snapshot();
-    node.lose_and_reload();
+    node.lose_and_connect();
     let _peer = machine(&node, "peer", MAC, "10.88.5.1/32");
     let run = node.netfix_json("restore").exits(0);
     let run = run.names(CONFLICT, "", &["10.88.5.1", MAC, "has moved"]);

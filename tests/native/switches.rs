@@ -76,7 +76,7 @@ fn a_machine_that_probes_and_then_announces_has_the_address() {
     let node = Node::new();
     let (pods, _) = pods(&node);
     node.snapshot();
-    node.lose_and_reload();
+    node.lose_and_connect();
     let _other = switch(&node, &["claim"]);
     let run = node.netfix_json("restore").exits(1);
     let words = [&pods[0].address(), SWITCH, "eth0"];
@@ -109,7 +109,7 @@ fn a_network_that_answered_before_the_loss_has_no_address_of_a_pod() {
     assert_same(&pods, &before);
 
     // The address of one pod has another owner now, who answers beside the router.
-    node.lose_and_reload();
+    node.lose_and_connect();
     let address = pods[0].address();
     node.gateway.ip(&format!("addr add {address}/16 dev up0"));
     let run = node.netfix_json("restore").exits(5);
@@ -154,7 +154,7 @@ fn a_network_that_answered_with_the_macs_of_the_pods_has_no_address_of_a_pod() {
     assert_eq!(of_network.count(), 2, "{}", run.transcript());
     assert_same(&pods, &before);
 
-    node.lose_and_reload();
+    node.lose_and_connect();
     let run = node.netfix_json("restore").exits(5);
     run.errors(&[(CONFLICT, router.name())]);
     assert_same(&pods, &before);
@@ -200,7 +200,7 @@ fn a_network_that_answers_with_the_macs_of_the_pods_since_the_loss_is_named() {
     let node = Node::new();
     let (pods, before) = pods(&node);
     node.snapshot();
-    node.lose_and_reload();
+    node.lose_and_connect();
     let _switch = switch(&node, &["suppress"]);
     let run = node.netfix_json("restore").exits(1);
     let words = [&pods[1].mac(), "ARP suppression", "--conflict-probe off"];
@@ -220,7 +220,7 @@ fn an_answer_for_one_address_explains_no_answer_for_another() {
     assert_same(&pods, &before);
     drop(twin);
 
-    node.lose_and_reload();
+    node.lose_and_connect();
     let _router = switch(&node, &["answer"]);
     let run = node.netfix_json("restore").exits(1);
     let other = pods[1].name();
@@ -234,7 +234,7 @@ fn where_one_machine_answers_for_all_the_message_names_the_network() {
     let node = Node::new();
     let (pods, before) = pods(&node);
     node.snapshot();
-    node.lose_and_reload();
+    node.lose_and_connect();
     let _router = switch(&node, &["answer"]);
     let words = ["all 3 addresses", SWITCH, "--conflict-probe off"];
     // On a busy machine a pod may have a turn of its own, and be all that is probed in it.

@@ -283,6 +283,7 @@ impl Scene {
             at: "2026-11-21T03:15:00.000Z".to_owned(),
             text: "left alone: shop/web-1 (eth0 was deleted; the host's links under it stayed)"
                 .to_owned(),
+            left: true,
         };
         GuardNow {
             state: if self.lost {

@@ -54,10 +54,12 @@ static_pod() {
         containers: [{name: "app", image: $image, imagePullPolicy: "Never"}]}}'
 }
 
+# start_kubelet [OPTION...]: those of another runtime than dockershim.
 start_kubelet() {
+    [ $# -gt 0 ] || set -- --container-runtime=docker --pod-infra-container-image="$IMAGE" \
+        --network-plugin=cni --cni-bin-dir=/usr/lib/cni --cni-conf-dir=/etc/cni/net.d
     kubelet_unit /usr/lib/systemd/system/$KUBELET "$REAL_KUBELET --pod-manifest-path=$MANIFESTS --sync-frequency=10s \
-        --container-runtime=docker --pod-infra-container-image=$IMAGE --cgroup-driver=cgroupfs \
-        --network-plugin=cni --cni-bin-dir=/usr/lib/cni --cni-conf-dir=/etc/cni/net.d --make-iptables-util-chains=false \
+        $* --cgroup-driver=cgroupfs --make-iptables-util-chains=false \
         --node-ip=10.3.0.2 --address=127.0.0.1 --vmodule=kubelet=4 --eviction-hard= --fail-swap-on=false --enforce-node-allocatable="
     systemctl start $KUBELET
 }

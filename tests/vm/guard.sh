@@ -13,7 +13,7 @@ guard_unit() {
     # Of another scenario in this machine.
     rm -rf "$STATE"
     mkdir -p /etc/default "$STATE"
-    printf 'NETFIX_GUARD_OPTIONS=%s\n' "${SELECT[*]} --watch 3s --backoff 1s $*" >/etc/default/netfix
+    printf 'NETFIX_GUARD_OPTIONS=%s\n' "${SELECT[*]} --watch 3s --backoff ${BACKOFF:-1s} $*" >/etc/default/netfix
 }
 guard_unit_start() {
     SINCE=$(date +%s)

@@ -53,14 +53,20 @@ fn write(
     store::publish(path, page(view, log.as_deref()).as_bytes())
 }
 
-/// Every window in one line, the newest last.
+/// Every window, and what the guard left alone, in one line each, the newest last.
 pub(crate) fn list(context: &mut Context) -> Result<Document, Refusal> {
     let (listed, problems) = records::list(&context.store)?;
     let windows = listed.into_iter().map(|(id, window)| match window {
         Some((window, standing)) => WindowView::new(ReportView::new(window, standing)),
-        None => WindowView { id, window: None },
+        None => WindowView::unread(id),
     });
+    let mut windows: Vec<_> = windows.collect();
+    // A guard whose record is damaged writes a new one, and says so.
+    let deeds = context.store.load_guard().unwrap_or_default().deeds;
+    for left in deeds.into_iter().filter(|deed| deed.left) {
+        WindowView::insert_left(&mut windows, left);
+    }
     let exit = Exit::Partly.if_errors(&problems);
-    let extra = Extra::Windows(windows.collect());
+    let extra = Extra::Windows(windows);
     Ok(answer(exit, problems, Some(extra)))
 }

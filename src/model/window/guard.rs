@@ -65,9 +65,9 @@ impl GuardRecord {
         self.again_at.into_iter().chain(watch).min()
     }
 
-    /// Keeps a decision, in place of the oldest of five.
+    /// Keeps a decision, in place of the oldest of fifty.
     pub(crate) fn note_deed(&mut self, deed: GuardDeed) {
-        const MOST: usize = 5;
+        const MOST: usize = 50;
         self.deeds.push(deed);
         let old = self.deeds.len().saturating_sub(MOST);
         self.deeds.drain(..old);
@@ -87,6 +87,9 @@ pub struct GuardDeed {
     pub at: String,
     /// What, in words.
     pub text: String,
+    /// Whether it left what is lost: no window has that.
+    #[serde(default)]
+    pub left: bool,
 }
 
 /// A pod that a restore could not complete, although its links of the host were back.

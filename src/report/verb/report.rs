@@ -18,7 +18,8 @@ pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
             fleet::tables::verdict(view),
         ),
         Some(Extra::Windows(all)) if !style.is_quiet() => {
-            let last = LastLine::well(count(all.len(), "window"));
+            let windows = all.iter().filter(|one| one.left.is_none());
+            let last = LastLine::well(count(windows.count(), "window"));
             Screen::new(terminal::list(all, style), last)
         }
         _ => Screen::default(),

@@ -6,7 +6,7 @@ use super::words::{self, clock};
 use super::{kernel, nics, settings, tables};
 use crate::model::Window;
 use crate::model::next::KubeletNow;
-use crate::model::window::{EVICTION_AFTER, KubeletPause, NOT_READY_AFTER, PhaseName};
+use crate::model::window::{EVICTION_AFTER, GuardDeed, KubeletPause, NOT_READY_AFTER, PhaseName};
 use crate::report::problems::{self, word};
 use crate::report::screen::LastLine;
 use crate::report::style::{Style, Tone};
@@ -192,15 +192,33 @@ pub(super) fn outages(view: &ReportView) -> Vec<String> {
     known.into_iter().chain(unanswered).chain(unseen).collect()
 }
 
-/// Every window in one line.
+/// Every window, and what the guard left alone, in one line.
 pub(in crate::report) fn list(all: &[WindowView], style: Style) -> String {
     fn of<T: ToString>(row: &WindowView, value: impl Fn(&WindowLine) -> T) -> String {
         or_dash(row.window.as_ref().map(value))
     }
+    /// A column that what was left alone has too.
+    fn either(
+        row: &WindowView,
+        left: impl Fn(&GuardDeed) -> &str,
+        value: impl Fn(&WindowLine) -> String,
+    ) -> String {
+        match &row.left {
+            Some(deed) => left(deed).to_owned(),
+            None => of(row, value),
+        }
+    }
     Table::new(all)
-        .column("Window", KEPT, |row| row.id.clone())
-        .column("By", 4, |row| of(row, |line| line.command.clone()))
-        .column("Began", 5, |row| of(row, |line| line.started.clone()))
+        .column("Window", KEPT, |row| match row.left {
+            Some(_) => "-".to_owned(),
+            None => row.id.clone(),
+        })
+        .column("By", 4, |row| {
+            either(row, |_| "guard", |line| line.command.clone())
+        })
+        .column("Began", 5, |row| {
+            either(row, |deed| &deed.at, |line| line.started.clone())
+        })
         .right("Lasted", 3, |row| {
             of(row, |line| milliseconds_or_dash(line.ended))
         })
@@ -214,12 +232,13 @@ pub(in crate::report) fn list(all: &[WindowView], style: Style) -> String {
             of(row, |line| milliseconds_or_dash(line.worst_ms))
         })
         .right("Exit", 2, |row| of(row, |line| or_dash(line.exit)))
-        .column("Verdict", KEPT, |row| match &row.window {
-            None => Cell::toned("cannot be read", Some(Tone::Bad)),
-            Some(line) => Cell::toned(line.verdict.title(), Some(line.verdict.tone())),
+        .column("Verdict", KEPT, |row| match (&row.window, &row.left) {
+            (Some(line), _) => Cell::toned(line.verdict.title(), Some(line.verdict.tone())),
+            (None, Some(_)) => Cell::toned("Left alone", Some(Tone::Warning)),
+            (None, None) => Cell::toned("cannot be read", Some(Tone::Bad)),
         })
         .column("Cause", 7, |row| {
-            of(row, |line| or_dash(line.cause.as_ref()))
+            either(row, |deed| &deed.text, |line| or_dash(line.cause.as_ref()))
         })
         .text(style)
 }

@@ -10,7 +10,8 @@ pub use super::settings::SettingCounts;
 use super::words;
 use crate::model::next::WindowNow;
 pub use crate::model::window::Standing;
-use crate::model::{PodId, State, Window, window::WindowPod};
+use crate::model::window::{GuardDeed, WindowPod};
+use crate::model::{PodId, State, Window};
 use crate::report::text::by_name;
 
 /// The answer of `report`.
@@ -168,6 +169,9 @@ pub struct WindowView {
     pub id: String,
     /// The record; null when it cannot be read.
     pub window: Option<WindowLine>,
+    /// In place of a window: what the guard left alone. Its id is the moment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left: Option<GuardDeed>,
 }
 
 /// A window in one line.
@@ -209,6 +213,33 @@ impl WindowView {
         Self {
             id: window.id,
             window: Some(line),
+            left: None,
         }
+    }
+
+    /// The line of a window whose record cannot be read.
+    #[must_use]
+    pub fn unread(id: String) -> Self {
+        Self {
+            id,
+            window: None,
+            left: None,
+        }
+    }
+
+    /// Puts what the guard left alone between the windows, which are in their order.
+    pub fn insert_left(all: &mut Vec<Self>, left: GuardDeed) {
+        let began = |one: &Self| match (&one.window, &one.left) {
+            (Some(line), _) => Some(line.started <= left.at),
+            (None, Some(earlier)) => Some(earlier.at <= left.at),
+            (None, None) => None,
+        };
+        let before = all.iter().rposition(|one| began(one) == Some(true));
+        let line = Self {
+            id: left.at.clone(),
+            window: None,
+            left: Some(left),
+        };
+        all.insert(before.map_or(0, |at| at + 1), line);
     }
 }

@@ -2,8 +2,9 @@
 //! any other.
 
 use std::collections::BTreeSet;
+use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use crate::context::Context;
 use crate::kernel::kmsg::KernelLogReader;
@@ -12,7 +13,6 @@ use crate::model::window::{PhaseName, WindowPod};
 use crate::model::{IfName, Problem};
 use crate::refusal::Refusal;
 use crate::restore::course::Course;
-use crate::runtime::RuntimeAnswer;
 use crate::store::Guard;
 use crate::upgrade::baseline::{LeftOut, read_back};
 use crate::upgrade::driver::Driver;
@@ -23,7 +23,7 @@ use crate::upgrade::request::UpgradeRequest;
 use crate::upgrade::unselected::Unselected;
 use crate::window::event::Event;
 use crate::window::facts::Silence;
-use crate::window::rebuild_check::query;
+use crate::window::rebuild_check::query::RuntimeQuery;
 
 /// A loss that no COMMAND caused.
 pub(crate) struct UnplannedLoss {
@@ -39,10 +39,12 @@ pub(crate) struct UnplannedLoss {
     pub stayed: BTreeSet<u32>,
     /// The kernel's last record before the loss, where the guard saw it.
     pub logged: Option<u64>,
+    /// What the runtimes answer while the pods are restored.
+    pub asked: RuntimeQuery,
 }
 
-/// What the runtimes answer while the pods are restored.
-type RuntimeQuery = JoinHandle<Result<RuntimeAnswer, Vec<Problem>>>;
+/// A runtime that has not answered within this time after the restore has given up.
+const ANSWER: Duration = Duration::from_secs(10);
 
 /// The window of a loss, under the lock that the guard has.
 pub(crate) fn drive_unplanned(
@@ -64,19 +66,18 @@ pub(crate) fn drive_unplanned(
 
 impl Driver<'_> {
     /// The phases after a loss, in their order.
-    fn run_unplanned(mut self, mut network: PodNetwork, loss: UnplannedLoss) -> Upgraded {
+    fn run_unplanned(mut self, mut network: PodNetwork, mut loss: UnplannedLoss) -> Upgraded {
         let worked = catch_unwind(AssertUnwindSafe(|| {
             // Write down what is about to be done: another guard completes it, should this one be killed.
             let (names, logged) = (network.baseline.kernel_names(), loss.logged);
-            self.record_loss(loss);
+            self.record_loss(&mut loss);
             let reader = || logged.map_or_else(KernelLogReader::at_end, KernelLogReader::behind);
             self.ledger.session.watch_kernel(names, reader);
-            let asked = self.ask_runtimes();
             // Pause kubelet where it would rebuild the pods.
             self.pause_for_loss();
             // Restore the pods and probe the gateways.
             self.bring_back(&mut network);
-            self.note_answer(asked, &network);
+            self.note_answer(&mut loss.asked, &network);
         }));
         let panic = worked.err().map(|_| Ledger::panicked());
         self.ledger.problems.add(Area::Rebuild, panic);
@@ -88,7 +89,7 @@ impl Driver<'_> {
         self.ledger.closed(end, self.restored)
     }
 
-    fn record_loss(&mut self, loss: UnplannedLoss) {
+    fn record_loss(&mut self, loss: &mut UnplannedLoss) {
         let session = &mut self.ledger.session;
         if session.is_saved() {
             // Of a guard that is gone.
@@ -96,27 +97,19 @@ impl Driver<'_> {
             session.end(true);
             return;
         }
-        let links = loss.links;
+        let links = mem::take(&mut loss.links);
         session.note_loss(loss.since, &Event::Lost { links });
-        session.note_pods(loss.pods);
+        session.note_pods(mem::take(&mut loss.pods));
         // A full disk must not stop the restore.
         let saved = session.save().err();
         let problem = saved.map(|error| error.problem().demoted());
         self.ledger.problems.add(Area::Preflight, problem);
     }
 
-    /// Queries the runtimes beside the restore, which does not wait for them.
-    fn ask_runtimes(&self) -> Option<RuntimeQuery> {
-        let config = self.request.runtimes.clone();
-        let thread = thread::Builder::new();
-        thread.spawn(move || query::before(&config)).ok()
-    }
-
     /// Notes the sandboxes before the restore, and the pods that their runtime was tearing down.
-    fn note_answer(&mut self, asked: Option<RuntimeQuery>, network: &PodNetwork) {
+    fn note_answer(&mut self, asked: &mut RuntimeQuery, network: &PodNetwork) {
         let session = &mut self.ledger.session;
-        let answer = asked.and_then(|asked| asked.join().ok());
-        if let Some(Ok(answer)) = answer {
+        if let Some(answer) = asked.within(ANSWER) {
             session.note_fingerprints(&answer.sandboxes);
         }
         session.note_torn(&network.torn());

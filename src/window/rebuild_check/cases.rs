@@ -11,6 +11,7 @@ use serde::Deserialize;
 use crate::model::fate::PodFingerprint;
 use crate::model::problem::RebuildCause;
 use crate::model::{NetnsIdentity, PodInfo};
+use crate::runtime::Sandbox;
 use crate::window::rebuild_check::{After, RebuildVerdict, check};
 
 #[derive(Deserialize)]
@@ -19,13 +20,17 @@ struct RebuildCase {
     why: String,
     pod: PodInfo,
     fingerprint: Option<PodFingerprint>,
+    /// In place of the fingerprint: the sandbox as its runtime reports it after a loss, and when that was, in milliseconds since 1970.
+    lost: Option<(Sandbox, i64)>,
     namespace: Option<NetnsIdentity>,
     after: After,
 }
 
 fn found(one: &RebuildCase) -> String {
-    let (fingerprint, namespace) = (one.fingerprint.as_ref(), one.namespace.as_ref());
-    let (verdict, now) = check(&one.pod, fingerprint, namespace, &one.after);
+    let lost = one.lost.as_ref();
+    let of_loss = lost.map(|(sandbox, moment)| sandbox.fingerprint_of(*moment));
+    let fingerprint = of_loss.as_ref().or(one.fingerprint.as_ref());
+    let (verdict, now) = check(&one.pod, fingerprint, one.namespace.as_ref(), &one.after);
     let word = match verdict.fate() {
         Some(fate) => serde_json::to_string(&fate).unwrap(),
         None => "unknown".to_owned(),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -22,15 +23,36 @@ type Limit<'a> = (Duration, &'a dyn Fn() -> bool);
 
 /// The runtimes before the pause.
 pub(crate) fn before(config: &RuntimeConfig) -> Result<RuntimeAnswer, Vec<Problem>> {
-    let config = with_containers(config, BTreeSet::new());
-    kubelet_endpoint::query(&config)
+    kubelet_endpoint::query(&config.with_containers(BTreeSet::new()))
 }
 
-/// With the containers, and how those of `ran` ended.
-fn with_containers(config: &RuntimeConfig, ran: BTreeSet<String>) -> RuntimeConfig {
-    RuntimeConfig {
-        containers: Some(ran),
-        ..config.clone()
+/// The answer of the runtimes before a restore that does not wait for them.
+pub(crate) struct RuntimeQuery {
+    asked: Receiver<RuntimeAnswer>,
+    answer: Option<RuntimeAnswer>,
+}
+
+impl RuntimeQuery {
+    /// Queries them in a thread. Without an answer where that fails.
+    pub(crate) fn ask(config: &RuntimeConfig) -> Self {
+        let (sender, asked) = channel();
+        let config = config.clone();
+        // Without the thread, or an answer, the sender is gone and nobody waits.
+        let _ = thread::Builder::new().spawn(move || {
+            let _ = before(&config).map(|answer| sender.send(answer));
+        });
+        Self {
+            asked,
+            answer: None,
+        }
+    }
+
+    /// The answer, as soon as it is there, but no later than this.
+    pub(crate) fn within(&mut self, limit: Duration) -> Option<&RuntimeAnswer> {
+        if self.answer.is_none() {
+            self.answer = self.asked.recv_timeout(limit).ok();
+        }
+        self.answer.as_ref()
     }
 }
 
@@ -63,7 +85,7 @@ pub(crate) fn after(
     selection: &Selection,
 ) -> (After, Vec<Problem>) {
     let is_needed = pods.iter().any(|pod| pod.fingerprint_before.is_some());
-    let config = with_containers(config, ran(pods));
+    let config = config.with_containers(ran(pods));
     let (sandboxes, problems) = match sandboxes(is_needed, &config, runtimes, limit) {
         Ok(sandboxes) => (Some(sandboxes), Vec::new()),
         Err(problems) => (None, problems),

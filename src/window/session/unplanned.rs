@@ -65,12 +65,19 @@ impl WindowSession {
         problems
     }
 
-    /// The sandboxes of the pods before kubelet could rebuild one in this window.
+    /// The sandboxes of the pods before kubelet could rebuild one in this window, as they were before the loss that began it.
     pub(crate) fn note_fingerprints(&mut self, sandboxes: &[Sandbox]) {
+        let began = self.window.started_boottime;
+        let is_loss = self.window.is_unplanned();
         for pod in &mut self.window.pods {
             let sandbox = pod.info.sandbox.as_ref();
             let own = sandboxes.iter().find(|one| sandbox == Some(&one.id));
-            pod.fingerprint_before = own.map(Sandbox::fingerprint);
+            let lost = pod.lost.filter(|_| is_loss);
+            let lost = lost.map(|lost| fates::moment(began + lost).as_millisecond());
+            pod.fingerprint_before = own.map(|own| match lost {
+                Some(lost) => own.fingerprint_of(lost),
+                None => own.fingerprint(),
+            });
         }
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use k8s_cri::v1 as api;
 use serde_json::json;
@@ -379,6 +379,7 @@ async fn containers(
         id: container.id.clone(),
         pod_sandbox_id: sandbox,
         state: container.state(),
+        created_at: nanoseconds(container.created),
         metadata: Some(api::ContainerMetadata {
             name: container.name,
             attempt: container.attempt,
@@ -388,6 +389,12 @@ async fn containers(
     Ok(api::ListContainersResponse {
         containers: all_containers(&state).into_iter().map(item).collect(),
     })
+}
+
+/// Since 1970.
+fn nanoseconds(at: SystemTime) -> i64 {
+    let since = at.duration_since(UNIX_EPOCH).expect("after 1970");
+    i64::try_from(since.as_nanos()).expect("before 2262")
 }
 
 async fn container_status(
@@ -402,12 +409,11 @@ async fn container_status(
     let (_, container) = found
         .next()
         .ok_or_else(|| Status::not_found(format!("no {}", request.container_id)))?;
-    let finished = container.ended.map(|(at, _)| at.duration_since(UNIX_EPOCH));
-    let finished = finished.map(|at| at.expect("after 1970").as_nanos());
+    let finished = container.ended.map(|(at, _)| nanoseconds(at));
     let status = api::ContainerStatus {
         id: container.id.clone(),
         state: container.state(),
-        finished_at: finished.map_or(0, |at| i64::try_from(at).expect("before 2262")),
+        finished_at: finished.unwrap_or_default(),
         exit_code: container.ended.map_or(0, |(_, code)| code),
         ..api::ContainerStatus::default()
     };

@@ -40,6 +40,7 @@ pub struct ContainerOfPod {
     pub id: String,
     pub name: String,
     pub attempt: u32,
+    pub created: SystemTime,
     /// When it ended, and its exit code; `None` while it runs.
     pub ended: Option<(SystemTime, i32)>,
 }
@@ -51,6 +52,7 @@ impl ContainerOfPod {
             id: unique_id(),
             name: name.to_owned(),
             attempt,
+            created: SystemTime::now(),
             ended: None,
         }
     }

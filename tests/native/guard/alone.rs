@@ -87,6 +87,17 @@ fn a_loss_that_is_left_alone_is_named_and_nothing_is_called_well() {
         "{last}"
     );
     node.netfix_alone("restore").exits(0);
+    // One history: what was left alone, then the restore.
+    let listed = beside(&node, "report --list -o json").exits(0).json();
+    let listed = listed["windows"].as_array().cloned().expect("lines");
+    let left = listed.iter().map(|line| line["left"]["text"].as_str());
+    let left: Vec<_> = left
+        .map(|text| text.map(|text| text.contains("left alone")))
+        .collect();
+    assert_eq!(left, [Some(true), Some(true), None], "{listed:#?}");
+    beside(&node, "report --list")
+        .exits(0)
+        .stdout_has(&["Left alone", "1 window"]);
     // The host's own.
     let host = node.ns.ip("-j addr show dev eth0");
     node.ns.ip("addr flush dev eth0");

@@ -1,6 +1,7 @@
 //! `netfix guard`: restores by itself what was lost without a window, and nothing else.
 
 mod alone;
+mod day;
 mod lasting;
 mod losses;
 mod policy;

@@ -10,7 +10,7 @@ use nix::unistd::Pid;
 
 use super::{Guard, beside, once, quick, remembered, unplanned, upgrade};
 use crate::common::background::{Background, wait_until};
-use crate::common::runtimes::{FakeCri, Sandbox, Script};
+use crate::common::runtimes::{ContainerOfPod, FakeCri, Sandbox, Script};
 use crate::common::{Node, Pod};
 use crate::window::scene::Scene;
 
@@ -107,6 +107,46 @@ fn what_becomes_of_a_pod_in_the_watch_is_added_to_the_record_of_its_restore() {
     let phases = window["phases"].as_array().expect("phases");
     assert_eq!(phases.last().expect("a phase")["name"], "proof");
     assert_eq!(remembered(&node)["last"]["exit"], 5);
+}
+
+#[test]
+fn a_container_that_was_restarted_while_its_pod_was_lost_is_in_the_record_of_the_restore() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    let numbered = (1..).zip(&pods);
+    let sandboxes = numbered.map(|(number, pod)| Sandbox {
+        containers: vec![ContainerOfPod::running("app", 0)],
+        ..Sandbox::of(pod, pod.name(), number)
+    });
+    let script = Script {
+        sandboxes: sandboxes.collect(),
+        ..Script::default()
+    };
+    let cri = FakeCri::start(&node.temp().join("cri.sock"), script);
+    let runtime = format!(
+        "--runtime cri --runtime-endpoint unix://{}",
+        cri.socket.display()
+    );
+    node.netfix(&format!("snapshot {runtime}")).exits(0);
+    let guard = Guard::start(&node, &format!("--watch 2s {runtime}"));
+    node.lose();
+    guard.says("waiting for eth0");
+    // Its liveness probe fails.
+    cri.change(|script| {
+        script.sandboxes[0].end_containers(137);
+        script.sandboxes[0].restart();
+    });
+    node.reload();
+    guard.closes(1);
+    guard.says("pod-restarted");
+    guard.says("the watch is over: no pod was rebuilt (2 of 2 checked); 1 restarted");
+    let window = guard.windows().remove(0);
+    assert_eq!(window["exit"], 5, "{window:#}");
+    let restarts = |pod: &serde_json::Value| pod["container_changes"][0]["restarts"].as_u64();
+    let all = window["pods"].as_array().expect("the pods");
+    let mut restarts: Vec<_> = all.iter().map(restarts).collect();
+    restarts.sort();
+    assert_eq!(restarts, [None, Some(1)], "{window:#}");
 }
 
 #[test]

@@ -18,6 +18,17 @@ fn status(guard: &Guard<'_>, key: &str) -> u64 {
         .expect("a number")
 }
 
+/// How often it has slept, and was interrupted.
+pub fn switches(guard: &Guard<'_>) -> [u64; 2] {
+    let keys = ["voluntary_ctxt_switches:", "nonvoluntary_ctxt_switches:"];
+    keys.map(|key| status(guard, key))
+}
+
+/// Its own memory, in kB. The pages of the program itself are shared by all that run it, and those of a debug build are many.
+pub fn anonymous(guard: &Guard<'_>) -> u64 {
+    status(guard, "RssAnon:") + status(guard, "RssShmem:")
+}
+
 #[test]
 fn an_idle_guard_sleeps_ignores_links_of_other_pods_needs_little_memory_and_ends_at_once() {
     let node = Node::new();
@@ -25,15 +36,10 @@ fn an_idle_guard_sleeps_ignores_links_of_other_pods_needs_little_memory_and_ends
     node.snapshot();
     let guard = Guard::start(&node, "");
     thread::sleep(Duration::from_secs(2));
-    let switches = || {
-        let keys = ["voluntary_ctxt_switches:", "nonvoluntary_ctxt_switches:"];
-        keys.map(|key| status(&guard, key))
-    };
-    let before = switches();
+    let before = switches(&guard);
     thread::sleep(Duration::from_secs(5));
-    assert_eq!(switches(), before, "{}", guard.text());
-    // The pages of the program itself are shared by all that run it, and those of a debug build are many.
-    let kib = status(&guard, "RssAnon:") + status(&guard, "RssShmem:");
+    assert_eq!(switches(&guard), before, "{}", guard.text());
+    let kib = anonymous(&guard);
     assert!(kib < 10 * 1024, "{kib} kB");
     let stat = || {
         let path = format!("/proc/{}/stat", guard.process.id());

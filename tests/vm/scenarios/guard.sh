@@ -93,7 +93,7 @@ rm -f "$STATE/guard.json"
 guard_start
 reload_driver
 wait_for 60 "its window" test -e "$STATE/window.json"
-expect_exit 4 nf upgrade --foreground --yes -- true
+expect_exit 4 nf upgrade --foreground --yes --lock-wait 0s -- true
 grep -q "lock-held: .*(guard)" "$OUT.err" || fail "it does not name the guard: $(cat "$OUT.err")"
 expect_exit 0 nf upgrade --foreground --yes --lock-wait 120s --watch 2s -- bash -c "modprobe -r $DRIVER; sleep 3; modprobe $DRIVER"
 one_more
