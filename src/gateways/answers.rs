@@ -16,17 +16,19 @@ use crate::model::problem::GatewayCause;
 use crate::model::{AnswerRecord, GatewayAnswer, IfName, Mac, NetState, PodId};
 
 /// For how long a probe may last.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ProbeLimits {
+#[derive(Clone, Copy)]
+pub(crate) struct ProbeLimits<'a> {
     /// How long the gateways may take to answer.
     pub answer: Duration,
     /// What the work on one pod may cost, without the wait for its answers.
     pub pod: Duration,
     /// Whether the pods without a good record that reach nothing are named; a window does that by its restore.
     pub names_cut_off: bool,
+    /// Whether the network that is probed was lost meanwhile: then no answer is waited for.
+    pub is_lost: Option<&'a dyn Fn() -> bool>,
 }
 
-impl ProbeLimits {
+impl ProbeLimits<'_> {
     /// With the default budget of a pod.
     pub(crate) fn new(answer: Duration) -> Self {
         Self::within(Duration::from_secs(5), answer)
@@ -40,6 +42,7 @@ impl ProbeLimits {
             answer,
             pod,
             names_cut_off: false,
+            is_lost: None,
         }
     }
 }
@@ -157,7 +160,7 @@ impl Answers {
         &mut self,
         question: &Question,
         answer: ProbeAnswer,
-        limits: ProbeLimits,
+        limits: ProbeLimits<'_>,
     ) -> Option<(SilenceKind, GatewayCause)> {
         let reply = match answer {
             ProbeAnswer::Reachable(reply) | ProbeAnswer::ArpOnly(reply) => Some(reply),
@@ -221,7 +224,7 @@ impl ProbeAnswer {
     fn silence(
         self,
         question: &Question,
-        limits: ProbeLimits,
+        limits: ProbeLimits<'_>,
     ) -> Option<(SilenceKind, GatewayCause)> {
         let (kind, cause) = match self {
             Self::Reachable(_) => return None,

@@ -13,7 +13,7 @@ pub(super) fn find(
     inventory: &mut Inventory,
     recorded: &Recorded<'_>,
     pods: &mut [VerifiedPod],
-    limits: ProbeLimits,
+    limits: ProbeLimits<'_>,
 ) -> Vec<Problem> {
     if !limits.names_cut_off {
         return Vec::new();

@@ -17,6 +17,7 @@ mod way;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::time::Instant;
 
 pub(crate) use self::answers::{Answers, ProbeLimits, Reachability, SilenceKind};
 use self::question::{Prober, Question, Role};
@@ -76,7 +77,7 @@ pub(crate) fn verify(
     node: Option<&NodeState>,
     selection: &Selection,
     targets: &[VerifyTarget],
-    mut limits: ProbeLimits,
+    mut limits: ProbeLimits<'_>,
     progress: &mut dyn Listener,
 ) -> Result<Verified, Refusal> {
     inventory.learn_names(&stored.records());
@@ -103,10 +104,15 @@ pub(crate) fn verify(
     let mut asking: Vec<usize> = (0..inventory.pods.len()).collect();
     asking.retain(|at| !without_network.contains(at));
     let mut parts = targets::parts(&asking, targets);
-    let mut start =
-        |pods: &mut [Pod]| Some(Queries::start(pods, parts.next()?, targets, limits.answer));
+    let answer = limits.answer;
+    let mut start = |pods: &mut [Pod]| Some(Queries::start(pods, parts.next()?, targets, answer));
     let mut queries = start(&mut inventory.pods);
+    let asked = Instant::now();
     let answers = probe::probe(&mut inventory, &questions, limits, &spent).map_err(probe_failed)?;
+    // Where the network was lost, nobody waited as long.
+    if limits.is_lost.is_some_and(|is_lost| is_lost()) {
+        limits.answer = answer.min(asked.elapsed());
+    }
     let mut beyond = BTreeMap::new();
     while let Some(part) = queries {
         unanswered.extend(take_targets(part, &mut pods, &mut beyond));
@@ -204,7 +210,7 @@ fn take(
     answer: ProbeAnswer,
     host: &mut Answers,
     pods: &mut [VerifiedPod],
-    limits: ProbeLimits,
+    limits: ProbeLimits<'_>,
 ) -> Option<Unanswered> {
     let object = format!("{} dev {}", question.gateway, question.dev);
     let (answers, pod, object) = match question.place {

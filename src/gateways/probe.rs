@@ -22,7 +22,7 @@ use crate::kernel::{Error, Socket};
 pub(super) fn probe(
     inventory: &mut Inventory,
     questions: &[Question],
-    limits: ProbeLimits,
+    limits: ProbeLimits<'_>,
     spent: &[Duration],
 ) -> Result<Vec<ProbeAnswer>, Error> {
     let room = visit::room(&mut inventory.pods);
@@ -42,7 +42,7 @@ pub(super) fn probe(
 fn probe_at_once(
     inventory: &mut Inventory,
     questions: &[Question],
-    limits: ProbeLimits,
+    limits: ProbeLimits<'_>,
     spent: &[Duration],
 ) -> Result<Vec<ProbeAnswer>, Error> {
     let mut probes: Vec<_> = questions.iter().map(GatewayProbe::new).collect();
@@ -56,7 +56,7 @@ fn probe_at_once(
 fn hear(
     inventory: &mut Inventory,
     probes: &mut [GatewayProbe<'_>],
-    limits: ProbeLimits,
+    limits: ProbeLimits<'_>,
     spent: &[Duration],
 ) -> Result<(), Error> {
     /// The kernel copies each broadcast to every macvlan on the same parent: a thousand take it a second, and the first
@@ -64,6 +64,8 @@ fn hear(
     const AT_ONCE: usize = 64;
     /// netfix looks for a redirected answer where there is no other: half of the time is left for it.
     const SUSPICION: Duration = Duration::from_millis(500);
+    /// How often it is asked whether the network was lost.
+    const LOST: Duration = Duration::from_millis(100);
     let mut listeners = AnswerListeners::default();
     let about = by_gateway(probes);
     let left = |at: usize| limits.pod.saturating_sub(spent[at]);
@@ -83,12 +85,16 @@ fn hear(
     }
     let deadline = Instant::now() + limits.answer;
     let mut suspicion = Some(Instant::now() + SUSPICION.min(limits.answer / 2));
-    while probes.iter().any(GatewayProbe::is_open) && Instant::now() < deadline {
+    let is_lost = || limits.is_lost.is_some_and(|is_lost| is_lost());
+    // Nothing else wakes the wait for answers when the network is lost.
+    let turn = limits.is_lost.map(|_| LOST);
+    while probes.iter().any(GatewayProbe::is_open) && Instant::now() < deadline && !is_lost() {
         if suspicion.take_if(|at| Instant::now() >= *at).is_some() {
             listeners.frames = redirected::listen(inventory, probes)?;
         }
         let next = probes.iter().filter_map(GatewayProbe::next);
-        let next = next.chain(suspicion).min();
+        let turn = turn.map(|turn| Instant::now() + turn);
+        let next = next.chain(suspicion).chain(turn).min();
         let until = next.map_or(deadline, |next| next.min(deadline));
         take_answers(inventory, probes, &about, &mut listeners, until)?;
         let now = Instant::now();

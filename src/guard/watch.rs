@@ -272,16 +272,18 @@ impl Watch {
         }
     }
 
-    /// Waits until no event has come for a moment.
+    /// Waits until no event under pods has come for a moment: those of other links do not end on a host where pods come and go.
     fn join_burst(&mut self) -> Result<(), Error> {
-        let most = Instant::now() + BURST;
+        let begin = Instant::now();
+        let (most, mut limit) = (begin + BURST, begin + QUIET);
         loop {
-            let limit = most.min(Instant::now() + QUIET);
             let ready = wait_for(&[self.links.as_fd(), self.signals.as_fd()], Some(limit))?;
-            if !ready[0] || ready[1] || Instant::now() >= most {
+            if ready[1] || Instant::now() >= limit {
                 return Ok(());
             }
-            self.links_matter()?;
+            if ready[0] && self.links_matter()? {
+                limit = most.min(Instant::now() + QUIET);
+            }
         }
     }
 

@@ -58,6 +58,19 @@ impl LinkEvents {
         Ok(events.into_iter().filter_map(loss).collect())
     }
 
+    /// The names of the links that were deleted since the last call.
+    pub fn deleted(&mut self) -> Result<Vec<IfName>, Error> {
+        let mut deleted = Vec::new();
+        while self.wait(Duration::ZERO)? {
+            let gone = self
+                .changes()?
+                .into_iter()
+                .filter(|one| one.index.is_none());
+            deleted.extend(gone.map(|one| one.name));
+        }
+        Ok(deleted)
+    }
+
     /// What has changed since the last call. Blocks until there is an event.
     /// Fails with `ENOBUFS` when events were lost because the receive buffer was full.
     pub fn changes(&mut self) -> Result<Vec<LinkChange>, Error> {

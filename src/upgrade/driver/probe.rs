@@ -1,8 +1,10 @@
 //! What a probe after a restore finds: gateways, targets, and the NICs of the host.
 
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
 use crate::inventory::{Inventory, nics};
+use crate::kernel::events::LinkEvents;
 use crate::model::net::nic;
 use crate::model::problem::{Object, WindowCause};
 use crate::model::window::PhaseName;
@@ -40,7 +42,17 @@ impl Driver<'_> {
         let is_selection = !self.request.selection.is_everything();
         let session = &mut self.ledger.session;
         let (pods, baseline) = (&session.window().pods, &network.baseline);
-        let (verified, mut problems) = verify::after(pods, baseline, self.request, self.context);
+        // A guard restores anew what is lost while it waits for answers.
+        let events = session
+            .window()
+            .is_unplanned()
+            .then(LinkEvents::subscribe)
+            .and_then(Result::ok);
+        let loss = events.map(|events| DeviceLoss::new(events, baseline.devices()));
+        let is_lost = || loss.as_ref().is_some_and(DeviceLoss::is_known);
+        let is_lost: Option<&dyn Fn() -> bool> = loss.is_some().then_some(&is_lost);
+        let (verified, mut problems) =
+            verify::after(pods, baseline, self.request, is_lost, self.context);
         let known = nic::absent(session.window().nics.as_deref());
         session.note_nics_after(nics::read(&baseline.devices()).ok());
         let (taken, absent) = absent(session.window(), &known, &self.ledger.problems);
@@ -65,6 +77,31 @@ impl Driver<'_> {
         self.ledger.problems.add(Area::Network, problems);
         network.after.unanswered = verified.map(|one| one.unanswered).unwrap_or_default();
         is_well
+    }
+}
+
+/// Whether one of some devices was deleted.
+struct DeviceLoss {
+    devices: BTreeSet<IfName>,
+    events: RefCell<LinkEvents>,
+    is_known: Cell<bool>,
+}
+
+impl DeviceLoss {
+    /// From now on.
+    fn new(events: LinkEvents, devices: BTreeSet<IfName>) -> Self {
+        Self {
+            devices,
+            events: RefCell::new(events),
+            is_known: Cell::new(false),
+        }
+    }
+
+    fn is_known(&self) -> bool {
+        let deleted = self.events.borrow_mut().deleted().unwrap_or_default();
+        let is_new = deleted.iter().any(|name| self.devices.contains(name));
+        self.is_known.set(self.is_known.get() || is_new);
+        self.is_known.get()
     }
 }
 

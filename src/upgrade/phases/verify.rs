@@ -18,6 +18,7 @@ fn run(
     inventory: Inventory,
     baseline: &Baseline,
     request: &UpgradeRequest<'_>,
+    is_lost: Option<&dyn Fn() -> bool>,
     context: &mut Context,
 ) -> Result<Verified, Refusal> {
     gateways::verify(
@@ -26,7 +27,10 @@ fn run(
         baseline.node.as_ref(),
         &request.selection,
         &request.targets,
-        gateways::ProbeLimits::within(request.pod_budget, request.timeout),
+        gateways::ProbeLimits {
+            is_lost,
+            ..gateways::ProbeLimits::within(request.pod_budget, request.timeout)
+        },
         context.progress.as_mut(),
     )
 }
@@ -40,22 +44,24 @@ pub(crate) fn before(
     request: &UpgradeRequest<'_>,
     context: &mut Context,
 ) -> Option<(Vec<Silence>, Option<Problem>)> {
-    let mut verified = run(inventory, baseline, request, context).ok()?;
+    let mut verified = run(inventory, baseline, request, None, context).ok()?;
     retain(&mut verified, window);
     let unrecorded = baseline.note_answers(verified.for_record(true), guard);
     let silent = verified.unanswered.iter().map(Silence::of);
     Some((silent.collect(), unrecorded))
 }
 
-/// Probes after COMMAND: the window is not to blame for what was silent before it. `None` where nothing could be probed.
+/// Probes after COMMAND: the window is not to blame for what was silent before it. Where the network `is_lost` meanwhile, no answer is
+/// waited for. `None` where nothing could be probed.
 pub(crate) fn after(
     window: &[WindowPod],
     baseline: &Baseline,
     request: &UpgradeRequest<'_>,
+    is_lost: Option<&dyn Fn() -> bool>,
     context: &mut Context,
 ) -> (Option<Verified>, Vec<Problem>) {
     let verified = Inventory::open(&request.selection)
-        .and_then(|inventory| run(inventory, baseline, request, context));
+        .and_then(|inventory| run(inventory, baseline, request, is_lost, context));
     match verified {
         Ok(mut verified) => {
             retain(&mut verified, window);

@@ -70,6 +70,41 @@ fn a_loss_while_it_restores_is_restored_too() {
 }
 
 #[test]
+fn a_loss_while_gateways_are_awaited_ends_the_wait() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    let before: Vec<_> = pods.iter().map(Pod::capture).collect();
+    node.snapshot();
+    let guard = Guard::start(&node, "--backoff 0s");
+    let window = node.state_dir().join("window.json");
+    let is_probing = || {
+        let text = fs::read_to_string(&window).unwrap_or_default();
+        let window: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+        let phases = window["phases"].as_array().cloned().unwrap_or_default();
+        phases.last().is_some_and(|last| last["name"] == "verify")
+    };
+    // A busy machine may be late: then the whole time was over.
+    let has_ended = |attempt: usize| {
+        node.lose();
+        node.reload_without_carrier();
+        // The gateway is there, and does not have its addresses yet.
+        node.gateway.ip("link set up0 up");
+        assert!(wait_until(is_probing), "{}", guard.text());
+        node.lose_and_reload();
+        guard.closes(2 * attempt);
+        let windows = guard.windows();
+        let first = &windows[2 * attempt - 2];
+        let problems = first["problems"].as_array().expect("problems").iter();
+        let mut told = problems.filter_map(|one| one["message"].as_str());
+        !told.any(|text| text.contains("no answer within 5 s"))
+    };
+    assert!((1..=5).any(has_ended), "{}", guard.text());
+    for (pod, before) in pods.iter().zip(&before) {
+        pod.assert_same_as(before);
+    }
+}
+
+#[test]
 fn a_pod_that_cannot_be_completed_disarms_the_guard_for_nobody_and_comes_back_when_it_can() {
     let node = Node::new();
     let pods = node.simple_pods(3);
