@@ -116,7 +116,7 @@ pub struct PlanArgs {
 pub struct RateArgs {
     /// Send at most this many probes and announcements per second, such as 15 for a switch with dynamic ARP inspection
     ///
-    /// Default: netfix sends them at once.
+    /// Default: netfix sends them at once; 15 where up to 75 addresses are restored and some are leased (DHCP).
     #[arg(
         long,
         help_heading = EXPERT,

@@ -45,6 +45,17 @@ impl ProbeLimits<'_> {
             is_lost: None,
         }
     }
+
+    /// As they were kept: where the network was lost meanwhile, nobody waited as long.
+    pub(super) fn waited(self, time: Duration) -> Self {
+        let is_lost = self.is_lost.is_some_and(|is_lost| is_lost());
+        let answer = if is_lost {
+            self.answer.min(time)
+        } else {
+            self.answer
+        };
+        Self { answer, ..self }
+    }
 }
 
 /// What a gateway has answered.

@@ -109,10 +109,7 @@ pub(crate) fn verify(
     let mut queries = start(&mut inventory.pods);
     let asked = Instant::now();
     let answers = probe::probe(&mut inventory, &questions, limits, &spent).map_err(probe_failed)?;
-    // Where the network was lost, nobody waited as long.
-    if limits.is_lost.is_some_and(|is_lost| is_lost()) {
-        limits.answer = answer.min(asked.elapsed());
-    }
+    let limits = limits.waited(asked.elapsed());
     let mut beyond = BTreeMap::new();
     while let Some(part) = queries {
         unanswered.extend(take_targets(part, &mut pods, &mut beyond));

@@ -205,8 +205,10 @@ impl GuardObservation {
             since,
             links: wanted.lost.clone(),
             without: wanted.without.clone(),
+            untouched: wanted.untouched.clone(),
             pods,
             stayed: self.stayed(&record.settled),
+            host: self.surveyed.host.state.links_and_addresses(),
             logged: request.logged,
             asked,
         }

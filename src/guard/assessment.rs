@@ -114,6 +114,11 @@ impl Assessment<'_> {
             .fates
             .iter()
             .partition(|(pod, fate)| is_left(pod, fate));
+        // A guard that is gone may have restored a part of what it lost.
+        let well = kept
+            .iter()
+            .filter(|(_, fate)| *fate == PodFate::Well && !resumes);
+        let untouched = well.map(|(pod, _)| pod.id.clone()).collect();
         let mut lost = judge.lost();
         lost.retain(|name| {
             only.is_none() && !without.contains(name) && !turns.is_later(&judge.losses_of(name))
@@ -124,6 +129,7 @@ impl Assessment<'_> {
             again: again.map(|(pod, _)| pod.title.clone()).collect(),
             losses,
             pods: (!left.is_empty()).then(|| kept.iter().map(|(pod, _)| pod.id.clone()).collect()),
+            untouched,
             without,
             attempt: turns.attempt(),
             waits,

@@ -98,6 +98,9 @@ pub(crate) struct Wanted {
     pub again: Vec<String>,
     /// The pods; `None`: all.
     pub pods: Option<Vec<PodId>>,
+    /// The pods that lost nothing: what somebody changed in them stays.
+    #[serde(default)]
+    pub untouched: BTreeSet<PodId>,
     /// The links of the host that stay deleted, with those on them.
     pub without: BTreeSet<IfName>,
     /// How often in a row, from 1 on.
@@ -155,7 +158,8 @@ impl Wanted {
 
     /// Whether a pod is one of those.
     pub(crate) fn has(&self, pod: &PodSight) -> bool {
-        self.pods.as_ref().is_none_or(|pods| pods.contains(&pod.id))
+        let is_selected = self.pods.as_ref().is_none_or(|pods| pods.contains(&pod.id));
+        is_selected && !self.untouched.contains(&pod.id)
     }
 }
 

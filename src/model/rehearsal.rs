@@ -18,7 +18,10 @@ pub struct Rehearsal {
     pub host: bool,
     /// How long the restore of the twin took, in milliseconds.
     pub restore_ms: u64,
-    /// How long the driver took in an earlier window with this COMMAND: from the first loss to the first answer of a gateway, in
+    /// How long the last pod waits until its addresses are probed, by the settings of the window, in milliseconds.
+    #[serde(default)]
+    pub probe_ms: u64,
+    /// How long the network was away in an earlier window with this COMMAND: from the first loss of a pod until COMMAND had ended, in
     /// milliseconds; null where none is known.
     #[serde(default)]
     pub reload_ms: Option<u64>,

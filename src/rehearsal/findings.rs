@@ -48,6 +48,7 @@ impl Rehearsed {
             unproven: self.unproven,
             host: self.host,
             restore_ms: ms(self.restore),
+            probe_ms: 0,
             reload_ms: None,
             took_ms: ms(self.took),
         }

@@ -83,6 +83,7 @@ pub(super) fn rehearsal(figures: &Rehearsal) -> String {
         unproven,
         host,
         restore_ms: _,
+        probe_ms: _,
         took_ms,
         reload_ms: _,
     } = *figures;
@@ -110,10 +111,10 @@ pub(super) fn rehearsed(figures: &Rehearsal) -> String {
     format!("rehearsed: {}", rehearsal(figures))
 }
 
-/// `expected outage: restore 0.3 s, driver reload 4.2 s`: what a window adds up from.
+/// `expected outage: restore 0.3 s, driver reload 4.2 s`: what a window adds up from; the restore with the probe of addresses.
 pub(super) fn expected_outage(figures: &Rehearsal) -> String {
     let was_measured = figures.host || figures.pods > 0;
-    let restore = was_measured.then_some(figures.restore_ms);
+    let restore = was_measured.then_some(figures.restore_ms + figures.probe_ms);
     format!(
         "expected outage: restore {}, driver reload {}",
         milliseconds_or_dash(restore),

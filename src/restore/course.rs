@@ -36,6 +36,8 @@ pub(crate) struct Course {
     has_restored: bool,
     /// Those of the parents that are still there.
     stayed: Option<BTreeSet<u32>>,
+    /// Pods that stay as they are.
+    untouched: BTreeSet<PodId>,
     /// Pods that their runtime was tearing down.
     torn: BTreeMap<NetnsKey, PodInfo>,
     /// The ifindexes that the device of each virtual function has had.
@@ -71,10 +73,11 @@ impl Course {
         }
     }
 
-    /// After a loss of which links of the host are known to have stayed: their ifindexes.
-    pub(crate) fn after_loss(stayed: BTreeSet<u32>) -> Self {
+    /// After a loss of which links of the host are known to have stayed: their ifindexes; and pods that stay as they are.
+    pub(crate) fn after_loss(stayed: BTreeSet<u32>, untouched: BTreeSet<PodId>) -> Self {
         Self {
             parents: Some(stayed),
+            untouched,
             ..Self::default()
         }
     }
@@ -90,13 +93,14 @@ impl Course {
         torn.map(|info| RestoreCause::TornDown.warning(info.title()).of(&info.id))
     }
 
-    /// Leaves out the pods that an earlier restore found torn down; returns whether there are any.
+    /// Leaves out the pods that stay as they are, and those that an earlier restore found torn down; returns whether there are any.
     pub(super) fn leave_out(&self, surveyed: &mut Surveyed) -> bool {
-        let is_torn = |key: &NetnsKey| self.torn.contains_key(key);
+        let stays =
+            |id: &PodId, key: &NetnsKey| self.untouched.contains(id) || self.torn.contains_key(key);
         surveyed
             .matched
-            .retain(|one| !is_torn(&one.pod.netns.key()));
-        !self.torn.is_empty()
+            .retain(|one| !stays(&one.info.id, &one.pod.netns.key()));
+        !self.torn.is_empty() || !self.untouched.is_empty()
     }
 
     /// A restore begins; `parents` reads the ifindexes of the host's links under the pods.

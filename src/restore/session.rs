@@ -145,8 +145,8 @@ fn once(
     course: &mut Course,
     progress: &mut dyn Listener,
 ) -> Result<Attempt, Refusal> {
-    let has_torn = course.leave_out(&mut surveyed);
-    let has_work = has_torn || surveyed.has_work();
+    let has_left = course.leave_out(&mut surveyed);
+    let has_work = has_left || surveyed.has_work();
     let pods = PodJob::all(mem::take(&mut surveyed.matched));
     // Without a record that may be used here, nothing is changed.
     let mut done = if has_work {
@@ -223,7 +223,7 @@ fn in_order(
     let (links, parents) = (host.restore(progress)?, host.parents());
     let scene = Scene {
         probing: Probing {
-            pace: Pace::new(limit.limits.probe_rate, 0),
+            pace: Pace::new(limit.limits.probe_rate, 0, false),
             proxies: node.map_or(&[], |node| &node.proxies),
         },
         recorded: &recorded,

@@ -72,11 +72,15 @@ impl Captured {
             checkpoints: checkpoints.collect(),
             ..Stored::default()
         };
-        let node = match &self.changes.host.change {
-            HostChange::Record(node) => Some((**node).clone()),
-            HostChange::Keep(_) => self.stored.node.clone(),
-        };
-        (stored, node)
+        (stored, self.node().cloned())
+    }
+
+    /// The host as it is stored then.
+    pub(crate) fn node(&self) -> Option<&NodeState> {
+        match &self.changes.host.change {
+            HostChange::Record(node) => Some(node),
+            HostChange::Keep(_) => self.stored.node.as_ref(),
+        }
     }
 
     /// Writes what was decided, or refuses where something is to be given up that is not lost.

@@ -76,19 +76,55 @@ impl NetState {
         links.filter(|link| link.kind != LinkKind::Loopback)
     }
 
-    /// The state without these links, and without what is on them.
-    pub(crate) fn without_links(&self, names: &BTreeSet<IfName>) -> Self {
-        let mut state = self.clone();
+    /// What of this record is on these links. Of the other ones only the links and addresses, as they are `now`.
+    pub(crate) fn limited(&self, names: &BTreeSet<IfName>, now: &Self) -> Self {
         let has = |dev: &IfName| names.contains(dev);
-        state.links.retain(|link| !has(&link.name));
-        state.addresses.retain(|address| !has(&address.dev));
-        let stays = |route: &Route| !route.devs().into_iter().any(has);
-        state.routes.retain(stays);
-        state.advertised.retain(stays);
-        state.neighbours.retain(|neighbour| !has(&neighbour.dev));
-        state
-            .nexthops
-            .retain(|nexthop| !nexthop.dev.as_ref().is_some_and(has));
+        let mut state = Self {
+            sockets: self.sockets.clone(),
+            unsupported: self.unsupported.clone(),
+            ..Self::default()
+        };
+        for link in &self.links {
+            let (source, found) = if has(&link.name) {
+                (self, Some(link))
+            } else {
+                (now, now.present(&link.name, link.hardware.as_ref()))
+            };
+            let Some(found) = found else { continue };
+            let own = source.addresses.iter().filter(|one| one.dev == found.name);
+            state.addresses.extend(own.map(|one| Address {
+                dev: link.name.clone(),
+                ..one.clone()
+            }));
+            state.links.push(Link {
+                name: link.name.clone(),
+                ..found.clone()
+            });
+        }
+        let neighbours = self.neighbours.iter();
+        state.neighbours = neighbours.filter(|one| has(&one.dev)).cloned().collect();
+        let of = |one: &&Nexthop| one.dev.as_ref().is_some_and(has);
+        let mut objects: HashSet<u32> = self.nexthops.iter().filter(of).map(|one| one.id).collect();
+        let groups: Vec<_> = (self.nexthops.iter())
+            .filter(|one| one.group.iter().any(|member| objects.contains(&member.id)))
+            .collect();
+        let members = groups.iter().flat_map(|group| &group.group);
+        objects.extend(groups.iter().map(|group| group.id));
+        let needed: HashSet<u32> = members
+            .map(|member| member.id)
+            .chain(objects.clone())
+            .collect();
+        let nexthops = self.nexthops.iter();
+        state.nexthops = nexthops
+            .filter(|one| needed.contains(&one.id))
+            .cloned()
+            .collect();
+        let is_on = |route: &&Route| {
+            let object = route.nexthop.as_ref();
+            route.devs().into_iter().any(has) || object.is_some_and(|id| objects.contains(id))
+        };
+        state.routes = self.routes.iter().filter(is_on).cloned().collect();
+        state.advertised = self.advertised.iter().filter(is_on).cloned().collect();
         state
     }
 

@@ -29,6 +29,13 @@ impl fmt::Display for Claim {
 }
 
 impl Claim {
+    /// The parent of the link.
+    pub(crate) fn parent(&self) -> &IfName {
+        match self {
+            Self::Mac(parent, _) | Self::Address(parent, _) => parent,
+        }
+    }
+
     /// The MAC of a macvlan on this parent.
     pub(crate) fn of_link(link: &Link, parent: &IfName) -> Option<Self> {
         let mac = link.mac.filter(|_| link.kind.is_macvlan())?;

@@ -8,11 +8,12 @@ use crate::clock;
 use crate::inventory::observe::Host;
 use crate::model::problem::SnapshotCause;
 use crate::model::{
-    AddressProxy, AnswerRecord, ConflictProbe, IfName, Mac, NetState, NodeState, ProbeRate, Problem,
+    Address, AddressProxy, AnswerRecord, ConflictProbe, IfName, Mac, NetState, NodeState,
+    ProbeRate, Problem,
 };
 use crate::records::stored::load_node;
-use crate::restore::conflict::flight::{AddressProbe, Flight};
-use crate::restore::conflict::pace::Pace;
+use crate::restore::conflict::flight::{AddressProbe, FAST_WAIT, Flight};
+use crate::restore::conflict::pace::{Pace, USUAL};
 use crate::restore::conflict::targets::{self, ProbeTarget};
 use crate::restore::host::own_addresses;
 use crate::store::{Guard, Store};
@@ -148,13 +149,46 @@ pub(crate) fn reported(proxies: &[AddressProxy]) -> Vec<Problem> {
 /// rate.
 pub(crate) fn burst<'a>(
     pods: impl Iterator<Item = &'a NetState>,
+    node: Option<&NodeState>,
     mode: ConflictProbe,
     rate: Option<ProbeRate>,
 ) -> Option<usize> {
-    let addresses: usize = pods.map(|state| targets::present(state).len()).sum();
-    let is_paced = Pace::new(rate, addresses).most() < usize::MAX;
+    let (addresses, pace) = expected(pods, node, rate);
     let each = if mode == ConflictProbe::Off { 1 } else { 3 };
-    (addresses > 0 && !is_paced).then_some(each * addresses)
+    (pace.most() == usize::MAX && each * addresses > USUAL.most()).then_some(each * addresses)
+}
+
+/// How long the last of pods with these states waits for the probe of its addresses.
+pub(crate) fn expected_wait<'a>(
+    pods: impl Iterator<Item = &'a NetState>,
+    node: Option<&NodeState>,
+    mode: ConflictProbe,
+    rate: Option<ProbeRate>,
+) -> Duration {
+    let (addresses, pace) = expected(pods, node, rate);
+    if mode == ConflictProbe::Off || addresses == 0 {
+        return Duration::ZERO;
+    }
+    2 * FAST_WAIT + pace.last_turn(addresses)
+}
+
+/// How many addresses a restore of pods with these states probes, and at which pace.
+fn expected<'a>(
+    pods: impl Iterator<Item = &'a NetState>,
+    node: Option<&NodeState>,
+    rate: Option<ProbeRate>,
+) -> (usize, Pace) {
+    let (mut addresses, mut is_leased, mut parents) = (0, false, BTreeSet::new());
+    for state in pods {
+        let targets = targets::present(state);
+        addresses += targets.len();
+        is_leased |= state.addresses.iter().any(Address::is_leased);
+        parents.extend(targets.into_iter().map(|target| target.parent));
+    }
+    let of_host = node.iter().flat_map(|node| &node.state.addresses);
+    let mut leased = of_host.filter(|one| one.is_leased());
+    is_leased |= leased.any(|one| parents.contains(&one.dev));
+    (addresses, Pace::new(rate, addresses, is_leased))
 }
 
 /// A few of the targets, from everywhere among them.

@@ -16,7 +16,7 @@ use crate::restore::conflict::targets::ProbeTarget;
 
 /// After each of the two probes. An answer on an Ethernet comes within a few milliseconds. The second probe is for
 /// machines whose link has just got carrier: Linux drops what it sends before it has activated the link's queue.
-const FAST_WAIT: Duration = Duration::from_millis(100);
+pub(super) const FAST_WAIT: Duration = Duration::from_millis(100);
 
 /// How long a probe waits for its link. Carrier spreads from the NIC to the links on it by separate events, and a driver may reset
 /// the NIC once more.

@@ -16,7 +16,7 @@ const SECOND: Duration = Duration::from_millis(1050);
 static SENT: Mutex<VecDeque<Instant>> = Mutex::new(VecDeque::new());
 
 /// What a switch with dynamic ARP inspection usually allows.
-const USUAL: ProbeRate = match NonZeroU16::new(15) {
+pub(super) const USUAL: ProbeRate = match NonZeroU16::new(15) {
     Some(number) => ProbeRate(number),
     None => ProbeRate(NonZeroU16::MIN),
 };
@@ -29,10 +29,21 @@ const MOST_SECONDS: usize = 5;
 pub(in crate::restore) struct Pace(Option<ProbeRate>);
 
 impl Pace {
-    /// By the option, or the usual rate where it costs little: where the probes of all `targets` take a few seconds.
-    pub(in crate::restore) fn new(wanted: Option<ProbeRate>, targets: usize) -> Self {
+    /// By the option, or the usual rate where the network may count (its addresses are leased: such an inspection compares frames with
+    /// leases) and where it costs little: where the probes of all `targets` take a few seconds.
+    pub(in crate::restore) fn new(
+        wanted: Option<ProbeRate>,
+        targets: usize,
+        is_leased: bool,
+    ) -> Self {
         let is_short = (1..=MOST_SECONDS * USUAL.most()).contains(&targets);
-        Self(wanted.or(is_short.then_some(USUAL)))
+        Self(wanted.or((is_leased && is_short).then_some(USUAL)))
+    }
+
+    /// How long the last of so many addresses waits for its turn.
+    pub(super) fn last_turn(self, targets: usize) -> Duration {
+        let turns = targets.saturating_sub(1) / self.most();
+        SECOND * u32::try_from(turns).unwrap_or(u32::MAX)
     }
 
     /// By the option, or the usual rate: nothing waits for these frames.
@@ -126,9 +137,14 @@ mod tests {
     #[test]
     fn without_the_option_the_pace_delays_no_pod_by_more_than_a_few_seconds() {
         let wanted = NonZeroU16::new(3).map(ProbeRate);
-        assert_eq!(Pace::new(wanted, 100).most(), 3);
+        assert_eq!(Pace::new(wanted, 100, false).most(), 3);
         for (targets, most) in [(0, usize::MAX), (1, 15), (75, 15), (76, usize::MAX)] {
-            assert_eq!(Pace::new(None, targets).most(), most, "{targets}");
+            assert_eq!(Pace::new(None, targets, true).most(), most, "{targets}");
+            assert_eq!(Pace::new(None, targets, false).most(), usize::MAX);
         }
+        let turns = [0, 1, 3, 4, 7].map(|targets| Pace(wanted).last_turn(targets) / 1050);
+        let ms = |count| Duration::from_millis(count);
+        assert_eq!(turns, [0, 0, 0, 1, 2].map(ms));
+        assert_eq!(Pace(None).last_turn(250), Duration::ZERO);
     }
 }

@@ -5,7 +5,7 @@ use std::mem;
 
 use crate::kernel::Error;
 use crate::matching::NetnsKey;
-use crate::model::{IfName, Problem};
+use crate::model::{Address, IfName, Problem};
 use crate::plan::HostLinks;
 use crate::progress::Listener;
 use crate::restore::conflict::pace::Pace;
@@ -30,13 +30,33 @@ impl Scene<'_> {
         let of_pods = pods.iter().map(|pod| pod.targets.len()).sum::<usize>();
         // What was probed in an earlier turn is announced in this one.
         let of_pods = of_pods.max(pods.len());
-        let pace = Pace::new(host.limit.limits.probe_rate, of_pods + host.own.count());
+        let (rate, all) = (host.limit.limits.probe_rate, of_pods + host.own.count());
+        let pace = Pace::new(rate, all, is_leased(pods, host));
         let probing = Probing {
             pace,
             ..self.probing
         };
         Self { probing, ..self }
     }
+}
+
+/// Whether a pod, or the host on a link under them, has an address by DHCP.
+fn is_leased(pods: &[&mut PodJob], host: &HostJob<'_>) -> bool {
+    let parents: BTreeSet<&IfName> = pods
+        .iter()
+        .flat_map(|pod| &pod.targets)
+        .map(|target| target.claim.parent())
+        .collect();
+    let mut of_host = host.baseline.state.addresses.iter();
+    let mut of_pods = pods.iter();
+    of_host.any(|one| one.is_leased() && parents.contains(&one.dev))
+        || of_pods.any(|pod| {
+            pod.matched
+                .claims()
+                .addresses
+                .iter()
+                .any(Address::is_leased)
+        })
 }
 
 /// Whose address is probed.

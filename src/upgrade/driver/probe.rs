@@ -48,8 +48,8 @@ impl Driver<'_> {
             .is_unplanned()
             .then(LinkEvents::subscribe)
             .and_then(Result::ok);
-        let loss = events.map(|events| DeviceLoss::new(events, baseline.devices()));
-        let is_lost = || loss.as_ref().is_some_and(DeviceLoss::is_known);
+        let loss = events.map(|events| AwaitedDevices::new(events, baseline.devices()));
+        let is_lost = || loss.as_ref().is_some_and(AwaitedDevices::is_known);
         let is_lost: Option<&dyn Fn() -> bool> = loss.is_some().then_some(&is_lost);
         let (verified, mut problems) =
             verify::after(pods, baseline, self.request, is_lost, self.context);
@@ -81,13 +81,13 @@ impl Driver<'_> {
 }
 
 /// Whether one of some devices was deleted.
-struct DeviceLoss {
+struct AwaitedDevices {
     devices: BTreeSet<IfName>,
     events: RefCell<LinkEvents>,
     is_known: Cell<bool>,
 }
 
-impl DeviceLoss {
+impl AwaitedDevices {
     /// From now on.
     fn new(events: LinkEvents, devices: BTreeSet<IfName>) -> Self {
         Self {

@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::kernel::kmsg::KernelLogReader;
 use crate::kubelet::unit::UnitToPause;
 use crate::model::window::{PhaseName, WindowPod};
-use crate::model::{IfName, Problem};
+use crate::model::{IfName, LinkGraph, NetState, PodId, Problem};
 use crate::refusal::Refusal;
 use crate::restore::course::Course;
 use crate::store::Guard;
@@ -31,12 +31,16 @@ pub(crate) struct UnplannedLoss {
     pub since: u64,
     /// The links that were lost.
     pub links: Vec<IfName>,
-    /// The links of the host that stay as they are: somebody deleted them.
+    /// The links of the host that stay deleted.
     pub without: BTreeSet<IfName>,
+    /// The pods that stay as they are: they lost nothing.
+    pub untouched: BTreeSet<PodId>,
     /// The pods, those that lost their network with the moment as part of the window that begins at `since`.
     pub pods: Vec<WindowPod>,
     /// The ifindexes of the host's links under pods that were not lost.
     pub stayed: BTreeSet<u32>,
+    /// The links and addresses of the host as the guard saw them.
+    pub host: NetState,
     /// The kernel's last record before the loss, where the guard saw it.
     pub logged: Option<u64>,
     /// What the runtimes answer while the pods are restored.
@@ -55,12 +59,14 @@ pub(crate) fn drive_unplanned(
 ) -> Result<Upgraded, Refusal> {
     let mut baseline = read_back(&request.selection, &context.store)?;
     if let Some(node) = &mut baseline.node {
-        node.state = node.state.without_links(&loss.without);
+        // What somebody changed on other links stays.
+        let changed = LinkGraph::new(&node.state.links).changed_with(&loss.links);
+        node.state = node.state.limited(&(&changed - &loss.without), &loss.host);
     }
     let ledger = Ledger::unplanned(guard, context, request.log_limit)?;
     baseline.silent = Silence::all_recorded(ledger.session.window());
     let mut network = PodNetwork::new(baseline, LeftOut::default(), Unselected::default());
-    network.course = Course::after_loss(loss.stayed.clone());
+    network.course = Course::after_loss(loss.stayed.clone(), loss.untouched.clone());
     Ok(Driver::new(request, context, ledger).run_unplanned(network, loss))
 }
 

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use crate::clock;
 use crate::context::Context;
 use crate::inventory::Inventory;
-use crate::model::window::WindowPod;
+use crate::model::window::PhaseName;
 use crate::model::{Problem, Rehearsal};
 use crate::plan::DaemonState;
 use crate::progress::{Progress, Stage};
@@ -13,6 +14,7 @@ use crate::records::fallback::FallbackRequest;
 use crate::records::survey::{Records, SourceContents, survey_from};
 use crate::refusal::Refusal;
 use crate::rehearsal::{self, Rehearsed, Weights};
+use crate::restore::answering;
 use crate::situation::{Depth, Situation};
 use crate::snapshot::Captured;
 use crate::store::Store;
@@ -35,7 +37,10 @@ pub(crate) fn run(
     }
     match rehearsed {
         Ok(rehearsed) => {
+            let (mode, rate) = (request.conflict_probe, request.probe_rate);
+            let probe = answering::expected_wait(captured.whole(), captured.node(), mode, rate);
             let figures = Rehearsal {
+                probe_ms: clock::milliseconds(probe),
                 reload_ms: known_reload(request.command, &context.store),
                 ..rehearsed.figures()
             };
@@ -87,15 +92,18 @@ fn rehearse(
     Ok(rehearsal::rehearse(&mut surveyed, &weights)?)
 }
 
-/// How long the driver took in the newest window with this command in which that is known: until the first pod was back.
+/// How long the network was away in the newest window with this command in which that is known: from the first loss of a pod until
+/// COMMAND had ended.
 fn known_reload(command: &[String], store: &Store) -> Option<u64> {
     /// So many windows are read.
     const MOST: usize = 20;
     let ids = store.windows().ok()?;
     ids.iter().rev().take(MOST).find_map(|id| {
         let window = store.load_window(id).ok()??;
-        let is_same = window.run.as_ref().is_some_and(|run| run.argv == command);
-        let outages = window.pods.iter().filter_map(WindowPod::outage);
-        outages.min().filter(|_| is_same)
+        window.run.as_ref().filter(|run| run.argv == command)?;
+        let mut phases = window.phases.iter();
+        let ended = phases.find(|phase| phase.name == PhaseName::Command)?.to?;
+        let lost = window.pods.iter().filter_map(|pod| pod.lost).min()?;
+        ended.checked_sub(lost)
     })
 }

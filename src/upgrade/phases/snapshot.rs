@@ -67,7 +67,7 @@ pub(crate) fn find_proxies(
 /// What a switch may not like about the restore of these pods.
 pub(crate) fn burst(captured: &Captured, request: &UpgradeRequest<'_>) -> Option<Problem> {
     let (mode, rate) = (request.conflict_probe, request.probe_rate);
-    let frames = answering::burst(captured.whole(), mode, rate)?;
+    let frames = answering::burst(captured.whole(), captured.node(), mode, rate)?;
     Some(RestoreCause::Burst { frames }.info("restore"))
 }
 

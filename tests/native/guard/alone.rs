@@ -54,6 +54,38 @@ fn a_deleted_link_stays_deleted_when_the_pods_of_another_nic_are_restored() {
 }
 
 #[test]
+fn what_somebody_changed_in_a_pod_that_lost_nothing_stays_when_others_are_restored() {
+    let node = Node::new();
+    let load = || {
+        node.ns.ip("link add eth1 type veth peer name up1");
+        node.ns.ip("link set eth1 up");
+        node.ns.ip("link set up1 up");
+    };
+    load();
+    let (changed, lost) = (node.pod("web").simple(), pod_on(&node, "db", "eth1"));
+    let before = lost.capture();
+    node.snapshot();
+    changed.ns.batch(
+        "link set eth0 down\nlink set eth0 address 02:00:00:88:07:07\nlink set eth0 mtu 1400\nlink set eth0 up
+        route replace default via 10.88.0.254\n",
+    );
+    changed.ns.set_sysctl("ipv4/conf/eth0/rp_filter", "2");
+    // On the host, on the NIC that stays.
+    node.ns.batch(
+        "link set eth0 mtu 1450\naddr del 10.88.0.2/16 dev eth0\naddr add 10.88.0.3/16 dev eth0
+        route replace default via 10.88.0.254\n",
+    );
+    let host = || node.ns.ip("-j addr show dev eth0") + &node.ns.ip("-j route show dev eth0");
+    let (as_changed, host_as_changed) = (changed.capture(), host());
+    node.ns.ip("link del eth1");
+    load();
+    once(&node, "").stderr_has(&["1 of 1 pod restored"]);
+    lost.assert_same_as(&before);
+    changed.assert_same_as(&as_changed);
+    assert_eq!(host(), host_as_changed);
+}
+
+#[test]
 fn a_loss_that_is_left_alone_is_named_and_nothing_is_called_well() {
     let node = Node::new();
     let pods = node.simple_pods(2);

@@ -83,13 +83,19 @@ fn the_dry_run_shows_what_the_rehearsal_found_and_what_the_outage_may_be() {
     // What a window has measured is known to the next one with this command.
     scene.upgrade("", &command).exits(0);
     let found = figures(&scene.netfix(&json).exits(0));
-    let outages = scene.record()["pods"].clone();
-    let outages = outages.as_array().expect("pods").iter();
-    let outages = outages.map(|pod| {
-        let at = |key: &str| pod[key].as_u64().expect("a time");
-        at("answered") - at("lost")
-    });
-    assert_eq!(found["reload_ms"].as_u64(), outages.min(), "{found}");
+    let record = scene.record();
+    let all = |key: &str| record[key].as_array().expect("a list").clone();
+    let lost = all("pods")
+        .iter()
+        .filter_map(|pod| pod["lost"].as_u64())
+        .min();
+    let phases = all("phases");
+    let command = phases.iter().find(|phase| phase["name"] == "command");
+    let ended = command.and_then(|phase| phase["to"].as_u64());
+    let away = ended.zip(lost).map(|(ended, lost)| ended - lost);
+    assert_eq!(found["reload_ms"].as_u64(), away, "{found}");
+    // The probe of addresses is a part of what is expected.
+    assert_eq!(found["probe_ms"], 200, "{found}");
     let other = scene.netfix("upgrade --dry-run -o json -- true").exits(0);
     assert_eq!(figures(&other)["reload_ms"], Value::Null);
 }
