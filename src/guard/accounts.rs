@@ -12,8 +12,7 @@ pub(crate) fn begins(record: &mut GuardRecord, wanted: &Wanted, now: u64) {
         pace::begin(record.losses.entry(name.clone()).or_default(), now);
     }
     for (id, pod) in &mut record.incomplete {
-        let is_wanted = wanted.pods.as_ref().is_none_or(|pods| pods.contains(id));
-        if is_wanted {
+        if wanted.has(id) {
             pace::begin(&mut pod.pace, now);
         }
     }
@@ -49,7 +48,7 @@ pub(crate) fn ends(
     for pod in after
         .pods
         .iter()
-        .filter(|pod| pod.is_lost && wanted.has(pod))
+        .filter(|pod| pod.is_lost && wanted.has(&pod.id))
     {
         let lost = IncompletePod {
             since,

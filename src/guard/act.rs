@@ -185,7 +185,7 @@ impl GuardObservation {
             .iter()
             .filter_map(|name| request.losses.get(name));
         let both = self.sight.pods.iter().zip(&self.surveyed.matched);
-        let both = both.filter(|(pod, _)| wanted.has(pod));
+        let both = both.filter(|(pod, _)| wanted.has(&pod.id));
         let tried = |pod: &PodSight| record.incomplete.get(&pod.id).map(|tried| tried.since);
         let of_pods = both.clone().filter_map(|(pod, _)| tried(pod));
         let since = of_links.copied().chain(of_pods).min();
@@ -234,13 +234,10 @@ impl GuardObservation {
 impl GuardRequest {
     /// The request for the window of this restore.
     fn prepare(&mut self, wanted: &Wanted, surveyed: &Surveyed) {
-        let is_wanted = |one: &&Matched| {
-            let pods = wanted.pods.as_ref();
-            pods.is_none_or(|pods| pods.contains(&one.info.id))
-        };
+        let is_wanted = |one: &&Matched| wanted.has(&one.info.id);
         let pods = || surveyed.matched.iter().filter(is_wanted);
-        let inodes = pods().map(|one| one.pod.identity.inode);
-        if wanted.pods.is_some() || !wanted.without.is_empty() {
+        if wanted.pods.is_some() {
+            let inodes = pods().map(|one| one.pod.identity.inode);
             self.upgrade.selection = Selection::of_inodes(inodes);
         }
         if !wanted.waits {

@@ -105,20 +105,14 @@ impl Assessment<'_> {
         let losses = turns.losses();
         // Where no link was lost, only pods are tried again.
         let only = (losses.is_empty() && !resumes).then(|| turns.pods_now());
-        let is_left = |pod: &PodSight, fate: &PodFate| match &only {
-            Some(only) => !only.contains(&pod.id),
-            None if turns.is_of(pod) => !turns.pods_now().contains(&pod.id),
-            None => matches!(fate, PodFate::Deleted | PodFate::Alone | PodFate::Removed),
+        // A guard that is gone may have restored a part of a pod that lost nothing else.
+        let stays = |pod: &PodSight, fate: &PodFate| match fate {
+            _ if turns.is_of(pod) => !turns.pods_now().contains(&pod.id),
+            PodFate::Well => !resumes,
+            fate => matches!(fate, PodFate::Deleted | PodFate::Alone | PodFate::Removed),
         };
-        let (left, kept): (Vec<_>, Vec<_>) = self
-            .fates
-            .iter()
-            .partition(|(pod, fate)| is_left(pod, fate));
-        // A guard that is gone may have restored a part of what it lost.
-        let well = kept
-            .iter()
-            .filter(|(_, fate)| *fate == PodFate::Well && !resumes);
-        let untouched = well.map(|(pod, _)| pod.id.clone()).collect();
+        let (untouched, kept): (Vec<_>, Vec<_>) =
+            self.fates.iter().partition(|(pod, fate)| stays(pod, fate));
         let mut lost = judge.lost();
         lost.retain(|name| {
             only.is_none() && !without.contains(name) && !turns.is_later(&judge.losses_of(name))
@@ -128,8 +122,8 @@ impl Assessment<'_> {
             lost,
             again: again.map(|(pod, _)| pod.title.clone()).collect(),
             losses,
-            pods: (!left.is_empty()).then(|| kept.iter().map(|(pod, _)| pod.id.clone()).collect()),
-            untouched,
+            pods: only.map(|pods| pods.into_iter().cloned().collect()),
+            untouched: untouched.iter().map(|(pod, _)| pod.id.clone()).collect(),
             without,
             attempt: turns.attempt(),
             waits,

@@ -96,9 +96,9 @@ pub(crate) struct Wanted {
     pub losses: BTreeSet<IfName>,
     /// The names of the pods that an earlier restore could not complete.
     pub again: Vec<String>,
-    /// The pods; `None`: all.
+    /// The pods that are tried again, where nothing else was lost.
     pub pods: Option<Vec<PodId>>,
-    /// The pods that lost nothing: what somebody changed in them stays.
+    /// The pods that stay as they are: they lost nothing, or not with what was lost, or it is not their turn.
     #[serde(default)]
     pub untouched: BTreeSet<PodId>,
     /// The links of the host that stay deleted, with those on them.
@@ -156,10 +156,10 @@ impl Wanted {
         self.lost.is_empty() && !self.again.is_empty() && !self.resumes
     }
 
-    /// Whether a pod is one of those.
-    pub(crate) fn has(&self, pod: &PodSight) -> bool {
-        let is_selected = self.pods.as_ref().is_none_or(|pods| pods.contains(&pod.id));
-        is_selected && !self.untouched.contains(&pod.id)
+    /// Whether it is about a pod.
+    pub(crate) fn has(&self, pod: &PodId) -> bool {
+        let is_tried = self.pods.as_ref().is_none_or(|pods| pods.contains(pod));
+        is_tried && !self.untouched.contains(pod)
     }
 }
 

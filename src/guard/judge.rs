@@ -203,6 +203,12 @@ impl Judge<'_> {
             .collect()
     }
 
+    /// Whether a link under the pod, which stays, has lost one below it.
+    fn is_on_lost(&self, pod: &PodSight) -> bool {
+        let mut below = pod.on.iter().flat_map(|name| all_below(self.links, name));
+        below.any(|name| self.is_gone(&name) || self.is_remade(&name))
+    }
+
     /// What became of a pod.
     pub(super) fn fate(&self, pod: &PodSight, deleted: &BTreeSet<IfName>) -> PodFate {
         if pod.is_unknown {
@@ -223,6 +229,7 @@ impl Judge<'_> {
         let ports = || pod.on.iter().flat_map(|name| all_below(self.links, name));
         let is_back = |name: &&IfName| self.is_available(name);
         let is_incomplete = self.incomplete.contains(&pod.id);
+        let is_cut = pod.is_cut_by_host() && (!pod.is_cut_at_end() || self.is_on_lost(pod));
         if lost.iter().any(is_back) {
             PodFate::Ready
         } else if pod.inside == InsideSight::Returned {
@@ -239,9 +246,9 @@ impl Judge<'_> {
             PodFate::Ready
         } else if pod.has_no_uplink && ports().any(|port| self.is_gone(&port)) {
             PodFate::Waiting
-        } else if pod.is_cut_by_host() && !self.losses_of_host().is_empty() {
+        } else if is_cut && !self.losses_of_host().is_empty() {
             PodFate::Ready
-        } else if pod.is_cut_by_host() && self.host_waits() {
+        } else if is_cut && self.host_waits() {
             PodFate::Waiting
         } else if is_incomplete {
             PodFate::Incomplete

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{IfName, Loss, PodId};
+use crate::model::{IfName, Loss, LossCause, PodId};
 
 /// What one look found.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -126,6 +126,21 @@ impl PodSight {
     pub(crate) fn is_cut_by_host(&self) -> bool {
         let loss = self.loss.as_ref();
         loss.is_some_and(|loss| loss.what.may_be_of_host())
+    }
+
+    /// Whether that is at the host's end of its pair, which no NIC takes along.
+    pub(crate) fn is_cut_at_end(&self) -> bool {
+        let loss = self.loss.as_ref();
+        loss.is_some_and(|loss| {
+            matches!(
+                loss.what,
+                LossCause::HostLinkDown
+                    | LossCause::NoPort
+                    | LossCause::NotInVlan
+                    | LossCause::PortBlocked
+                    | LossCause::Isolated
+            )
+        })
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::loss::{Since, owned};
+use super::names;
 use crate::model::{
     AnswerRecord, Hardware, IfName, IpFamily, Link, LinkGraph, LossCause, NetState, stack,
 };
@@ -18,6 +19,7 @@ pub fn host_losses(
     now: &NetState,
     under: BTreeSet<&IfName>,
 ) -> Vec<(IfName, LossCause)> {
+    let now = &*names::as_recorded(good, now);
     let kept = daemons::without_withdrawn(good, now);
     let both = Since::new(good, answers, &kept, now);
     let good = &*kept;

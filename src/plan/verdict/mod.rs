@@ -3,6 +3,7 @@
 mod cut_off;
 pub(super) mod host_loss;
 pub(super) mod loss;
+mod names;
 mod reach;
 
 use crate::model::{CutOff, Loss, Problem, State};

@@ -63,6 +63,12 @@ pub(crate) fn drive_unplanned(
         let changed = LinkGraph::new(&node.state.links).changed_with(&loss.links);
         node.state = node.state.limited(&(&changed - &loss.without), &loss.host);
     }
+    for (info, checkpoint) in &mut baseline.stored.checkpoints {
+        let own = checkpoint.netfix.as_mut();
+        if let Some(own) = own.filter(|_| loss.untouched.contains(&info.id)) {
+            own.chain.clear();
+        }
+    }
     let ledger = Ledger::unplanned(guard, context, request.log_limit)?;
     baseline.silent = Silence::all_recorded(ledger.session.window());
     let mut network = PodNetwork::new(baseline, LeftOut::default(), Unselected::default());

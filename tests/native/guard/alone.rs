@@ -63,8 +63,18 @@ fn what_somebody_changed_in_a_pod_that_lost_nothing_stays_when_others_are_restor
     };
     load();
     let (changed, lost) = (node.pod("web").simple(), pod_on(&node, "db", "eth1"));
+    let bridged = node.pod("api");
+    node.ns.batch(&format!(
+        "link add br1 type bridge\nlink set br1 up\naddr add 10.55.0.1/24 dev br1
+        link add v1 type veth peer name eth0 netns {}\nlink set v1 master br1 up\n",
+        bridged.name()
+    ));
+    bridged.ns.batch(
+        "link set eth0 up\naddr add 10.55.0.2/24 dev eth0\nroute add default via 10.55.0.1\n",
+    );
     let before = lost.capture();
     node.snapshot();
+    node.ns.ip("link set v1 nomaster");
     changed.ns.batch(
         "link set eth0 down\nlink set eth0 address 02:00:00:88:07:07\nlink set eth0 mtu 1400\nlink set eth0 up
         route replace default via 10.88.0.254\n",
@@ -81,6 +91,8 @@ fn what_somebody_changed_in_a_pod_that_lost_nothing_stays_when_others_are_restor
     load();
     once(&node, "").stderr_has(&["1 of 1 pod restored"]);
     lost.assert_same_as(&before);
+    let port = node.ns.ip("link show v1");
+    assert!(!port.contains("master"), "{port}");
     changed.assert_same_as(&as_changed);
     assert_eq!(host(), host_as_changed);
 }

@@ -55,7 +55,7 @@ impl Nic {
         if let Some(over) = self.over {
             let link = vxlan(over);
             node.gateway.batch(&format!(
-                "{link} dev up-{name}\naddr add 10.{over}.0.1/16 dev vx{over}\nlink set vx{over} up\n"
+                "{link} dev up-{name}\nlink set vx{over} address 02:00:00:{over}:00:01 up\naddr add 10.{over}.0.1/16 dev vx{over}\n"
             ));
         }
     }
