@@ -9,7 +9,10 @@
 
 add_pod() { static_pod "$1" >"$MANIFESTS/$1.json"; }
 remove_pod() { rm "$MANIFESTS/$1.json"; }
-of_webs() { identities | grep '_web-'; }
+# Those that run: kubelet removes others while they are asked.
+of_webs() {
+    docker ps -q --filter name=_web- | xargs -r docker inspect -f '{{.Name}} {{.Id}} {{.State.StartedAt}} {{.State.Pid}} {{.RestartCount}}' | sort -V
+}
 of_extra() { docker ps -q --filter name=k8s_app_extra-; }
 find_webs() { [ "$(docker ps -q --filter name=k8s_app_web- | wc -l)" = ${#WEBS[@]} ] && find_pods; }
 
