@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use crate::common::background::wait_until;
 use crate::common::machine::Machine;
 use crate::common::namespace::Namespace;
 use crate::common::node::PARENT_MAC;
@@ -123,7 +124,15 @@ impl<'n> Stage<'n> {
         self.must_run("snapshot");
         self.must_run("snapshot");
         self.machine.disown(&gone.ns);
+        let mac = gone.mac();
         drop(gone);
+        // The kernel takes a namespace down later: until then the parent has the MAC of its link, which would be the host's own.
+        let has_mac = || {
+            let mut bridge = tool::command("bridge", ["fdb", "show", "dev", "eth0"]);
+            let shown = self.node.ns.enter(|| tool::try_run(&mut bridge));
+            shown.is_ok_and(|shown| shown.contains(&mac))
+        };
+        assert!(wait_until(|| !has_mac()), "{mac} stays");
         self.pods
             .iter()
             .for_each(|pod| drop(pod.ip("link set eth0 mtu 1400")));

@@ -208,6 +208,11 @@ fn losses_of_five_kinds_take_nothing_from_healthy_pods_beside_two_that_cannot_be
     // Nothing is left to do, once the two are gone.
     drop((taken, bridged));
     node.restore();
+    let is_idle = || {
+        let memory = remembered(&node);
+        memory["again_at"].is_null() && memory["watch"].is_null()
+    };
+    assert!(wait_until(is_idle), "{}", guard.text());
     thread::sleep(Duration::from_secs(3));
     let idle = switches(&guard);
     thread::sleep(Duration::from_secs(5));
