@@ -7,9 +7,10 @@ use serde::{Deserialize, Serialize};
 use crate::model::net::address::PASSING_FLAGS;
 use crate::model::net::limits;
 use crate::model::net::link::socket::LinkSocket;
+use crate::model::net::route::TABLE_MAIN;
 use crate::model::net::way::PacketWay;
 use crate::model::{
-    Address, Hardware, IfName, Link, LinkKind, Mac, Neighbour, Nexthop, Route, Rule,
+    Address, Bytes, Hardware, IfName, Link, LinkKind, Mac, Neighbour, Nexthop, Route, Rule,
 };
 
 /// Everything in one namespace that a restore may have to recreate.
@@ -125,6 +126,15 @@ impl NetState {
         };
         state.routes = self.routes.iter().filter(is_on).cloned().collect();
         state.advertised = self.advertised.iter().filter(is_on).cloned().collect();
+        // What takes a NIC's links away may take the rules for its tables too.
+        let tables = state.routes.iter().map(|route| route.table);
+        let tables: HashSet<u32> = tables.filter(|table| *table != TABLE_MAIN).collect();
+        let is_named = |name: &Bytes| names.iter().any(|link| link.as_bytes() == name.as_slice());
+        let is_about = |rule: &&Rule| {
+            let mut links = rule.iif.iter().chain(&rule.oif);
+            tables.contains(&rule.table) || links.any(is_named)
+        };
+        state.rules = self.rules.iter().filter(is_about).cloned().collect();
         state
     }
 
