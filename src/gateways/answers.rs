@@ -24,7 +24,7 @@ pub(crate) struct ProbeLimits<'a> {
     pub pod: Duration,
     /// Whether the pods without a good record that reach nothing are named; a window does that by its restore.
     pub names_cut_off: bool,
-    /// Whether the network that is probed was lost meanwhile: then no answer is waited for.
+    /// Whether the network that is probed was lost meanwhile: then the wait for answers ends.
     pub is_lost: Option<&'a dyn Fn() -> bool>,
 }
 
@@ -46,7 +46,7 @@ impl ProbeLimits<'_> {
         }
     }
 
-    /// As they were kept: where the network was lost meanwhile, nobody waited as long.
+    /// With the time that the probe really waited, where a loss of the network has ended it.
     pub(super) fn waited(self, time: Duration) -> Self {
         let is_lost = self.is_lost.is_some_and(|is_lost| is_lost());
         let answer = if is_lost {

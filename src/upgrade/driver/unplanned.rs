@@ -59,7 +59,7 @@ pub(crate) fn drive_unplanned(
 ) -> Result<Upgraded, Refusal> {
     let mut baseline = read_back(&request.selection, &context.store)?;
     if let Some(node) = &mut baseline.node {
-        // What somebody changed on other links stays.
+        // Changes that people made on other links stay.
         let changed = LinkGraph::new(&node.state.links).changed_with(&loss.links);
         node.state = node.state.limited(&(&changed - &loss.without), &loss.host);
     }

@@ -37,7 +37,7 @@ impl RuntimeQuery {
     pub(crate) fn ask(config: &RuntimeConfig) -> Self {
         let (sender, asked) = channel();
         let config = config.clone();
-        // Without the thread, or an answer, the sender is gone and nobody waits.
+        // Without the thread or an answer the sender is dropped, which ends the wait.
         let _ = thread::Builder::new().spawn(move || {
             let _ = before(&config).map(|answer| sender.send(answer));
         });
