@@ -98,6 +98,11 @@ settled() {
 
 losses() {
     local number kind begun
+    rounds_later 1
+    BACKOFF=100ms guard_unit --manager-wait 0s
+    all_answer
+    expect_exit 0 nf snapshot
+    guard_unit_start
     REBUILT=0 MAY_REBUILD=0
     of_webs >"$WORK/webs"
     for number in $(seq "$LOSSES"); do

@@ -83,8 +83,8 @@ fn with_undumped_settings(node: &Node) -> Pod<'_> {
 
 /// Also neighbours of every kind, and settings that the link dump lacks.
 pub fn neighbours_flags_a_long_alias_and_undumped_settings(node: &Node) -> Vec<Pod<'_>> {
-    // It answers: of more than `gc_thresh1` neighbours of the machine the kernel forgets a managed one that does not.
-    node.gateway.ip("addr add 10.88.0.24/32 dev up0");
+    // It answers, also after the loss: of more than `gc_thresh1` neighbours of the machine the kernel forgets a managed one that does not.
+    node.gateway.ip("addr add 10.88.0.24/32 dev lo");
     let neighbours = [
         "neigh add 10.88.0.21 lladdr 02:00:00:00:00:21 dev eth0 proto static",
         "neigh add 10.88.0.22 lladdr 02:00:00:00:00:22 dev eth0 extern_learn",

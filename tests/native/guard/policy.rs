@@ -67,12 +67,8 @@ fn in_the_watch_a_link_that_somebody_deletes_stays_deleted_and_a_person_restores
     assert_eq!(guard.windows().len(), 1, "{}", guard.text());
 }
 
-#[test]
-fn what_becomes_of_a_pod_in_the_watch_is_added_to_the_record_of_its_restore() {
-    let node = Node::new();
-    let pods = node.simple_pods(2);
-    let numbered = (1..).zip(&pods);
-    let sandboxes = numbered.map(|(number, pod)| Sandbox::of(pod, pod.name(), number));
+/// A CRI runtime with these sandboxes, the options that select it, and a snapshot of its pods.
+fn with_cri(node: &Node, sandboxes: impl Iterator<Item = Sandbox>) -> (FakeCri, String) {
     let script = Script {
         sandboxes: sandboxes.collect(),
         ..Script::default()
@@ -83,6 +79,16 @@ fn what_becomes_of_a_pod_in_the_watch_is_added_to_the_record_of_its_restore() {
         cri.socket.display()
     );
     node.netfix(&format!("snapshot {runtime}")).exits(0);
+    (cri, runtime)
+}
+
+#[test]
+fn what_becomes_of_a_pod_in_the_watch_is_added_to_the_record_of_its_restore() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    let numbered = (1..).zip(&pods);
+    let sandboxes = numbered.map(|(number, pod)| Sandbox::of(pod, pod.name(), number));
+    let (cri, runtime) = with_cri(&node, sandboxes);
     let guard = Guard::start(&node, &format!("--watch 3s {runtime}"));
     node.lose_and_reload();
     let window = guard.closes(1).remove(0);
@@ -118,16 +124,7 @@ fn a_container_that_was_restarted_while_its_pod_was_lost_is_in_the_record_of_the
         containers: vec![ContainerOfPod::running("app", 0)],
         ..Sandbox::of(pod, pod.name(), number)
     });
-    let script = Script {
-        sandboxes: sandboxes.collect(),
-        ..Script::default()
-    };
-    let cri = FakeCri::start(&node.temp().join("cri.sock"), script);
-    let runtime = format!(
-        "--runtime cri --runtime-endpoint unix://{}",
-        cri.socket.display()
-    );
-    node.netfix(&format!("snapshot {runtime}")).exits(0);
+    let (cri, runtime) = with_cri(&node, sandboxes);
     let guard = Guard::start(&node, &format!("--watch 2s {runtime}"));
     node.lose();
     guard.says("waiting for eth0");

@@ -37,9 +37,4 @@ for name in "${WEBS[@]}"; do static_pod "$name" >"$MANIFESTS/$name.json"; done
 start_kubelet --container-runtime=remote --container-runtime-endpoint="unix://$CRI_SOCKET"
 wait_for 120 "every pod in its sandbox" find_webs
 wait_for 120 "every container" eval '[ "$(containers name state | grep -c "^app CONTAINER_RUNNING")" = ${#WEBS[@]} ]'
-rounds_later 1
-BACKOFF=100ms guard_unit --manager-wait 0s
-all_answer
-expect_exit 0 nf snapshot
-guard_unit_start
 losses

@@ -19,9 +19,4 @@ find_webs() { [ "$(docker ps -q --filter name=k8s_app_web- | wc -l)" = ${#WEBS[@
 vlan_node
 gw_hide
 dockershim_node "$NIC.3"
-rounds_later 1
-BACKOFF=100ms guard_unit --manager-wait 0s
-all_answer
-expect_exit 0 nf snapshot
-guard_unit_start
 losses
