@@ -28,8 +28,13 @@ pub(crate) fn at_risk(host: &NetState) -> Vec<Problem> {
 pub(crate) fn named(names: &BTreeSet<IfName>) -> Result<Vec<Nic>, Error> {
     let mut socket = Socket::open_here()?;
     let links = dump::links(&mut socket, None, &mut Vec::new())?;
+    Ok(among(&links, names))
+}
+
+/// Those of these links of the host's namespace, in which the calling thread is.
+pub(crate) fn among(links: &[Link], names: &BTreeSet<IfName>) -> Vec<Nic> {
     let links = links.iter().filter(|link| names.contains(&link.name));
-    Ok(links.map(ethtool::nic).collect())
+    links.map(ethtool::nic).collect()
 }
 
 /// The links of this driver, of any kind, in the host's namespace.

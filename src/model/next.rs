@@ -2,10 +2,11 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
 
-use super::PodInfo;
 use super::text::word;
+use super::{Loss, PodInfo};
 
 /// An open window as it was observed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,11 +73,40 @@ impl KubeletNow {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LostPods {
     /// Each of them.
-    pub pods: Vec<PodInfo>,
+    pub pods: Vec<LostPod>,
     /// How many of them have no checkpoint to restore them from.
     pub without_checkpoint: usize,
     /// Pods of which it is not known whether they have lost it.
     pub unknown: usize,
+}
+
+/// A pod that has lost its network.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LostPod {
+    /// The pod.
+    pub info: PodInfo,
+    /// The first thing that it lost; `None`: it has no interface, and no checkpoint.
+    pub loss: Option<Loss>,
+}
+
+impl LostPod {
+    /// Its name for people.
+    #[must_use]
+    pub fn title(&self) -> String {
+        self.info.title()
+    }
+}
+
+/// Those of a document: the names, with the link that has lost something and what.
+impl Serialize for LostPod {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut pod = to.serialize_struct("LostPod", 4)?;
+        pod.serialize_field("id", &self.info.id)?;
+        pod.serialize_field("pod", &self.title())?;
+        pod.serialize_field("link", &self.loss.as_ref().map(|loss| &loss.link))?;
+        pod.serialize_field("what", &self.loss.as_ref().map(|loss| loss.what))?;
+        pod.end()
+    }
 }
 
 /// What to do about an open window.
@@ -167,9 +197,12 @@ mod tests {
     use crate::model::PodId;
 
     fn lost(all: usize, without_checkpoint: usize) -> LostPods {
-        let info = |at| PodInfo::nameless(&PodId::from_text(&format!("p{at}")));
+        let pod = |at| LostPod {
+            info: PodInfo::nameless(&PodId::from_text(&format!("p{at}"))),
+            loss: None,
+        };
         LostPods {
-            pods: (0..all).map(info).collect(),
+            pods: (0..all).map(pod).collect(),
             without_checkpoint,
             unknown: 0,
         }

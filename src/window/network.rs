@@ -2,21 +2,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::inventory::Inventory;
 use crate::inventory::observe::Host;
 use crate::kernel::link;
 use crate::matching::Selection;
-use crate::model::next::LostPods;
-use crate::model::{IfName, LinkFault, NetState, PodInfo, Problem, StackLink};
+use crate::model::next::{LostPod, LostPods};
+use crate::model::{IfName, LinkFault, NetState, Problem, StackLink};
 use crate::plan::{HostLinks, PodVerdict};
 use crate::records::fallback::FallbackRequest;
 use crate::records::rejected::Reason;
 use crate::records::stored::load_in_part;
 use crate::records::survey::{Finding, Surveyed, Unmatched, survey};
 use crate::refusal::Refusal;
-use crate::situation::{Depth, Situation};
+use crate::situation::{Comparison, Depth, Situation};
 use crate::store::Store;
 
 /// The network of the running pods.
@@ -35,8 +35,12 @@ pub struct PodNetworks {
     /// Devices of the host and links under the pods that do not work, without those on such a link.
     pub links: Vec<FaultyLink>,
     /// The pods that have lost it.
-    #[serde(skip)]
+    #[serde(rename = "lost_pods", serialize_with = "each")]
     pub which: LostPods,
+}
+
+fn each<S: Serializer>(lost: &LostPods, to: S) -> Result<S::Ok, S::Error> {
+    lost.pods.serialize(to)
 }
 
 /// A link of the host that worked when it was recorded.
@@ -82,9 +86,6 @@ impl PodNetworks {
                 }
             });
         }
-        let both = surveyed.matched.iter().zip(&all);
-        let with_record = both.filter(|(_, state)| **state == NetworkState::Lost);
-        let with_record: Vec<PodInfo> = with_record.map(|(one, _)| one.info.clone()).collect();
         let (private, unmatched): (Vec<_>, Vec<_>) = surveyed
             .unmatched
             .iter()
@@ -94,7 +95,12 @@ impl PodNetworks {
         let bare = unmatched
             .iter()
             .filter(|one| NetworkState::of(one) == NetworkState::Lost);
-        let bare: Vec<PodInfo> = bare.map(|one| one.pod.info.clone()).collect();
+        let mut lost = lost_pods_of(surveyed, compared);
+        let with_record = lost.len();
+        lost.extend(bare.map(|one| LostPod {
+            info: one.pod.info.clone(),
+            loss: None,
+        }));
         problems.extend(surveyed.cut_off());
         all.extend(unmatched.into_iter().map(NetworkState::of));
         all.resize(all.len().max(entered), NetworkState::Unknown);
@@ -110,8 +116,8 @@ impl PodNetworks {
             unknown: count(NetworkState::Unknown),
             links: faulty_links(surveyed, &compared.links),
             which: LostPods {
-                without_checkpoint: bare.len(),
-                pods: [with_record, bare].concat(),
+                without_checkpoint: lost.len() - with_record,
+                pods: lost,
                 unknown: count(NetworkState::Unknown),
             },
         };
@@ -120,6 +126,19 @@ impl PodNetworks {
         }
         (networks, problems)
     }
+}
+
+/// The pods with a record that have lost their network.
+fn lost_pods_of(surveyed: &Surveyed, compared: &Comparison) -> Vec<LostPod> {
+    let both = surveyed.matched.iter().zip(&compared.pods);
+    let lost = both.filter_map(|(matched, compared)| match &compared.verdict {
+        PodVerdict::Lost(loss) => Some(LostPod {
+            info: matched.info.clone(),
+            loss: Some(loss.clone()),
+        }),
+        _ => None,
+    });
+    lost.collect()
 }
 
 /// The network of a running pod.

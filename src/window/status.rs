@@ -9,12 +9,11 @@ use serde::Serialize;
 
 use crate::clock;
 use crate::context::Context;
-use crate::inventory::Inventory;
-use crate::inventory::procfs;
+use crate::inventory::{Inventory, nics, procfs};
 use crate::matching::Selection;
 use crate::model::next::{LostPods, WindowNow};
 use crate::model::problem::{RecordCause, WindowCause};
-use crate::model::{NodeIdentity, NodeState, Problem, Window};
+use crate::model::{Nic, NodeIdentity, NodeState, Problem, Window};
 use crate::records::fallback::FallbackRequest;
 use crate::records::matched::{Matched, RecordOrigin};
 use crate::records::stored::load_in_part;
@@ -47,6 +46,8 @@ pub(crate) struct Status {
     /// Running pods that have a checkpoint.
     pub covered: usize,
     pub network: Option<PodNetworks>,
+    /// The devices of the host that were recorded and exist.
+    pub nics: Vec<Nic>,
     /// Namespaces that belong to no pod.
     pub private: usize,
     /// The runtimes that answered.
@@ -141,6 +142,11 @@ impl Status {
         let (network, problems) = PodNetworks::of(&mut seen, self.running);
         self.network = Some(network);
         let mut surveyed = seen.surveyed;
+        let names = surveyed.baseline.devices.iter();
+        let names = names
+            .map(|name| seen.compared.links.name_now(name))
+            .collect();
+        self.nics = nics::among(&surveyed.host.state.links, &names);
         for problem in std::mem::take(&mut surveyed.problems) {
             if problem.hides_host_record() {
                 self.leave(StatusPart::Snapshot, problem);

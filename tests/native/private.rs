@@ -217,7 +217,7 @@ fn status_counts_private_namespaces_apart_from_pods() {
         .expect("it starts");
     let is_counted = || figures() == (before.0, before.1 + 1);
     let counted = wait_until(is_counted);
-    let run = Run::inside(&machine, &node.state_dir(), "status");
+    let run = Run::inside(&machine, &node.state_dir(), "status -v");
     let _ = child.kill();
     let _ = child.wait();
     assert!(counted, "{before:?}\n{}", run.transcript());

@@ -19,6 +19,16 @@ fn network(node: &Node) -> Value {
     run.json()["status"]["network"].clone()
 }
 
+/// The same without the list of lost pods.
+fn counts(node: &Node) -> Value {
+    let mut network = network(node);
+    network
+        .as_object_mut()
+        .expect("an object")
+        .remove("lost_pods");
+    network
+}
+
 /// The line of `status` that begins with this word.
 fn line(run: &Run, word: &str) -> String {
     let mut lines = run.out.lines();
@@ -29,7 +39,7 @@ fn line(run: &Run, word: &str) -> String {
 }
 
 #[track_caller]
-fn assert_network(node: &Node, expected: &str) {
+fn assert_network(node: &Node, expected: &str) -> Run {
     let run = status(node, "").exits(0);
     assert_eq!(
         line(&run, "network"),
@@ -37,6 +47,17 @@ fn assert_network(node: &Node, expected: &str) {
         "{}",
         run.transcript()
     );
+    run
+}
+
+/// These pods are lost for this reason, and the next command restores them.
+#[track_caller]
+fn assert_lost(run: &Run, why: &str, pods: &[&Pod<'_>]) {
+    let mut names: Vec<&str> = pods.iter().map(|pod| pod.name()).collect();
+    names.sort_unstable();
+    let expected = format!("lost       {why}: {}", names.join(", "));
+    assert_eq!(line(run, "lost"), expected, "{}", run.transcript());
+    assert_eq!(line(run, "next"), "next       Run `netfix restore`");
 }
 
 /// The links of a pod, by `ip`.
@@ -66,38 +87,44 @@ fn the_missing_nic_and_the_pods_without_network_are_shown() {
     let node = Node::new();
     let pods = node.simple_pods(3);
     node.netfix_alone("snapshot").exits(0);
-    assert_network(&node, "3 of 3 pods have theirs");
+    let run = assert_network(&node, "3 of 3 pods have theirs");
+    assert!(!run.out.contains("lost "), "{}", run.transcript());
+    assert_eq!(line(&run, "next"), "next       nothing to do");
+    assert!(line(&run, "nic").contains("eth0 ("), "{}", run.transcript());
     assert_eq!(
-        network(&node),
+        counts(&node),
         json!({ "pods": 3, "complete": 3, "lost": 0, "cut_off": 0, "unknown": 0, "links": [] })
     );
 
     node.lose();
     assert!(!node.ns.has_link("eth0"));
     assert!(pods.iter().all(|pod| links(pod) == ["lo"]));
-    assert_network(
-        &node,
-        "0 of 3 pods have theirs: eth0 is missing. Run `netfix restore`",
-    );
+    let run = assert_network(&node, "0 of 3 pods have theirs: eth0 is missing");
+    let all: Vec<&Pod<'_>> = pods.iter().collect();
+    assert_lost(&run, "macvlan eth0 is gone", &all);
+    assert!(!run.out.contains("\nnic "), "{}", run.transcript());
+    let lost = network(&node)["lost_pods"].clone();
+    let lost = lost.as_array().expect("a list");
+    assert_eq!(lost.len(), 3, "{lost:#?}");
+    for pod in lost {
+        assert_eq!(
+            (&pod["link"], &pod["what"]),
+            (&"macvlan eth0".into(), &"link-gone".into())
+        );
+    }
     let links = json!([{ "name": "eth0", "state": "missing" }]);
     assert_eq!(
-        network(&node),
+        counts(&node),
         json!({ "pods": 3, "complete": 0, "lost": 3, "cut_off": 0, "unknown": 0, "links": links })
     );
 
     node.reload();
-    assert_network(
-        &node,
-        "0 of 3 pods have theirs: eth0 is down. Run `netfix restore`",
-    );
+    assert_network(&node, "0 of 3 pods have theirs: eth0 is down");
     node.netfix_alone("restore").exits(0);
     assert_network(&node, "3 of 3 pods have theirs");
     pods[1].ip("link del eth0");
-    let lost = format!(
-        "2 of 3 pods have theirs; lost: {}. Run `netfix restore`",
-        pods[1].name()
-    );
-    assert_network(&node, &lost);
+    let run = assert_network(&node, "2 of 3 pods have theirs");
+    assert_lost(&run, "macvlan eth0 is gone", &[&pods[1]]);
 }
 
 #[test]
@@ -123,11 +150,10 @@ fn a_pod_without_interface_and_without_checkpoint_has_no_network() {
     node.lose_and_reload();
     node.netfix_alone("restore").exits(5);
     assert_eq!(links(&young), ["lo"]);
-    let lost = format!(
-        "1 of 2 pods has its own; lost: {}. Run `netfix restore`",
-        young.name()
-    );
-    assert_network(&node, &lost);
+    let run = assert_network(&node, "1 of 2 pods has its own");
+    let lost = format!("lost       no interface, no checkpoint: {}", young.name());
+    assert_eq!(line(&run, "lost"), lost);
+    assert_eq!(line(&run, "next"), "next       Run `netfix check`");
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! The documents of a realistic node: pods of several namespaces on VLANs over an i40e NIC.
 
-use netfix::model::next::{KubeletNow, LostPods, NextStep, WindowNow};
+use netfix::model::next::{KubeletNow, LostPod, LostPods, NextStep, WindowNow};
 use netfix::model::window::GuardDeed;
-use netfix::model::{GatewayAnswer, Interface, LossCause, PodId, PodInfo, Problem, State, Window};
+use netfix::model::{
+    GatewayAnswer, Interface, Loss, LossCause, Nic, PodId, PodInfo, Problem, State, Window,
+};
 use netfix::report::{
     CheckStatus, CheckView, ConfigView, Document, Extra, FaultyLink, GivenUpLink, GuardNow,
     GuardState, HoldView, IncompleteNow, KeptView, LinkFault, LostView, NodeView, PodNetworks,
@@ -249,6 +251,7 @@ impl Scene {
                     values: vec!["20m".to_owned()],
                 }],
             }),
+            nics: self.nics(),
             private_namespaces: 2,
             state_dir: "/var/lib/netfix".to_owned(),
             checkpoints: self.pods,
@@ -308,6 +311,37 @@ impl Scene {
         }
     }
 
+    fn nics(self) -> Vec<Nic> {
+        let nic = |name: &str| Nic {
+            name: name.parse().unwrap(),
+            driver: Some("i40e".to_owned()),
+            version: Some("2.28.7".to_owned()),
+            firmware: None,
+            bus: None,
+            permanent_mac: None,
+            function: None,
+            carrier: true,
+        };
+        let all = ["eth0", "eth1"].map(nic).into_iter();
+        all.skip(usize::from(self.lost)).collect()
+    }
+
+    fn lost_pods(self) -> LostPods {
+        let pods = self.pods(State::Degraded, State::Degraded).into_iter();
+        let lost = |pod: PodView| LostPod {
+            info: pod.info,
+            loss: Some(Loss {
+                link: "macvlan eth0".to_owned(),
+                what: LossCause::LinkGone,
+            }),
+        };
+        let all: Vec<_> = pods.skip(1).map(lost).collect();
+        LostPods {
+            pods: if self.lost { all } else { Vec::new() },
+            ..LostPods::default()
+        }
+    }
+
     fn network(self) -> PodNetworks {
         let missing = FaultyLink {
             name: "eth0".parse().unwrap(),
@@ -320,7 +354,7 @@ impl Scene {
             cut_off: 0,
             unknown: usize::from(self.lost),
             links: self.lost.then_some(missing).into_iter().collect(),
-            which: LostPods::default(),
+            which: self.lost_pods(),
         }
     }
 
@@ -486,7 +520,10 @@ fn from_window(window: &Window) -> HoldView {
             lost: Some(LostPods {
                 pods: window.pods[..2]
                     .iter()
-                    .map(|pod| pod.info.clone())
+                    .map(|pod| LostPod {
+                        info: pod.info.clone(),
+                        loss: None,
+                    })
                     .collect(),
                 ..LostPods::default()
             }),

@@ -7,7 +7,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use netfix::report::{Detail, Document, Form, Style, render};
+use netfix::model::{Loss, LossCause};
+use netfix::report::{Detail, Document, Extra, Form, Style, render};
 
 use crate::documents::{NOW, Scene};
 
@@ -99,6 +100,57 @@ fn every_screen_equals_its_file_in_testdata() {
         &mut wrong,
     );
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn no_screen_of_250_pods_has_more_than_40_lines_and_status_has_12() {
+    for command in COMMANDS {
+        for lost in [false, true] {
+            let document = Scene { pods: 250, lost }.document(command);
+            let lines = screen(&document, style(80)).lines().count();
+            let most = if command == "status" { 12 } else { 40 };
+            assert!(lines <= most, "{command}: {lines} lines");
+        }
+    }
+}
+
+/// However many losses there are: as many as fit are shown, the most frequent first, and `-v` has all.
+#[test]
+fn status_of_250_pods_in_14_states_has_12_lines() {
+    let whats = [
+        LossCause::LinkGone,
+        LossCause::LinkDown,
+        LossCause::LinkReplaced,
+        LossCause::Addresses,
+        LossCause::Uplink,
+        LossCause::NoCarrier,
+        LossCause::NoPort,
+    ];
+    let scene = Scene {
+        pods: 250,
+        lost: true,
+    };
+    let mut document = scene.document("status");
+    let Some(Extra::Status(view)) = &mut document.extra else {
+        unreachable!();
+    };
+    let network = view.network.as_mut().unwrap();
+    for (at, pod) in network.which.pods.iter_mut().enumerate() {
+        pod.loss = Some(Loss {
+            link: ["macvlan eth0", "macvlan net1"][at % 2].to_owned(),
+            what: whats[at % 7],
+        });
+    }
+    let text = screen(&document, style(80));
+    assert_eq!(text.lines().count(), 12, "{text}");
+    assert!(text.contains("\nlost       macvlan "), "{text}");
+    let all = Style {
+        detail: Detail::Steps,
+        ..style(80)
+    };
+    let text = screen(&document, all);
+    let losses = text.lines().filter(|line| line.starts_with("lost "));
+    assert_eq!(losses.count(), 14, "{text}");
 }
 
 /// Lines that are never cut: people type them.

@@ -351,10 +351,13 @@ fn what_status_could_not_read_is_no_none() {
     }
     .document("status");
     let parts = [
-        (StatusPart::Snapshot, "snapshot   - (it is damaged)"),
+        (
+            StatusPart::Snapshot,
+            "snapshot   - (it is damaged); 3 checkpoints",
+        ),
         (
             StatusPart::Generations,
-            "stored     3 checkpoints; generations - (it is damaged)",
+            "stored     generations - (it is damaged) in /var/lib/netfix",
         ),
         (StatusPart::Network, "network    - (it is damaged)"),
         (StatusPart::Window, "window     - (it is damaged)"),

@@ -36,6 +36,7 @@ pub(crate) fn run(runtimes: &Runtimes, context: &mut Context) -> Result<Document
         running: found.running,
         covered: found.covered,
         network: found.network,
+        nics: found.nics,
         private_namespaces: found.private,
         runtimes: runtimes.collect(),
         lock: context.store.holder(),

@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use crate::model::text::word;
 use crate::model::{
-    Bytes, Checkpoint, Code, GatewayAnswer, IfName, Interface, LossCause, NodeIdentity, NodeState,
-    PodId, PodInfo, PodSummary, Problem, Rehearsal, Severity, State, TargetAnswer,
+    Bytes, Checkpoint, Code, GatewayAnswer, IfName, Interface, LossCause, Nic, NodeIdentity,
+    NodeState, PodId, PodInfo, PodSummary, Problem, Rehearsal, Severity, State, TargetAnswer,
 };
 use crate::records::stored::shown;
 use crate::report::window::hold::HoldView;
@@ -81,6 +81,8 @@ pub struct StatusView {
     pub covered: usize,
     /// Which running pods have their network; null when that cannot be determined.
     pub network: Option<PodNetworks>,
+    /// The devices of the host that were recorded and exist now.
+    pub nics: Vec<Nic>,
     /// Network namespaces that belong to no pod.
     pub private_namespaces: usize,
     /// The container runtimes that answered.

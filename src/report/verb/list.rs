@@ -16,7 +16,11 @@ pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
             Screen::new(generations(all, style), last)
         }
         _ => {
-            let table = stored(sorted(&document.pods), style);
+            let mut table = stored(sorted(&document.pods), style);
+            if style.lines.is_some() && style.headers {
+                // What is piped into another program has every pod.
+                table = table.bounded();
+            }
             pods::screen(document, &table, words(document), style)
         }
     }

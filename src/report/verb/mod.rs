@@ -1,6 +1,7 @@
 //! The verbs, alike ones in one file: the document from the facts of an engine, with its exit code, and the screen with the last line.
 
 pub(super) mod check;
+mod hold;
 mod list;
 pub(super) mod plan;
 mod pods;
@@ -35,7 +36,7 @@ pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
         Verb::Verify => verify::screen(document, style),
         Verb::Check => check::screen(document, style),
         Verb::Status => status::screen(document, style),
-        Verb::Pause | Verb::Resume => status::of_hold(document, style),
+        Verb::Pause | Verb::Resume => hold::screen(document, style),
         Verb::Upgrade => upgrade::screen(document, style),
         Verb::Wait | Verb::Report => report::screen(document, style),
         Verb::Prune => list::of_prune(document, style),

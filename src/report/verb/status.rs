@@ -1,69 +1,189 @@
-//! `status`: the snapshots, the pods, the runtimes, the lock and the open window on one screen; `pause` and `resume`: the window.
+//! `status`: what a person needs first at night, on one screen.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use crate::report::document::{Document, Extra, RuntimeView, StatusView, Verb};
-use crate::report::screen::{LastLine, Screen};
+use crate::model::Nic;
+use crate::model::next::{LostPod, NextStep};
+use crate::report::document::{Document, Extra, RuntimeView, StatusView};
+use crate::report::messages::observed;
+use crate::report::screen::Screen;
 use crate::report::style::Style;
 use crate::report::text::{
-    self, Facts, bounded, count, escape, join, or_dash, others, seconds, verb,
+    self, Facts, MOST, bounded, count, escape, join, or_dash, others, seconds, verb,
 };
-use crate::report::window::hold::{self, HoldView};
+use crate::report::verb::hold;
+use crate::report::window::hold::{facts as of_window, short};
 use crate::report::window::view::WindowView;
 use crate::situation::guard_now::GuardState;
 use crate::window::network::{FaultyLink, PodNetworks};
 use crate::window::status::StatusPart;
 
+/// The screen of a node has at most so many lines, on a terminal that is wide enough for its facts; `-v` prints all.
+const LINES: usize = 12;
+
 /// Printed with `--quiet` too; with `--follow`, the window that was closed.
 pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
     match &document.extra {
         Some(Extra::Status(view)) => {
-            let facts = facts(document, view, style.now);
+            let facts = facts(document, view, style);
             Screen::new(text::facts(facts, style.lines), None)
         }
-        _ => of_hold(document, style),
+        _ => hold::screen(document, style),
     }
 }
 
-/// One fact a line.
-fn facts(document: &Document, status: &StatusView, now: Timestamp) -> Facts {
-    let StatusView { lock, window, .. } = status;
+/// One fact a line: those that every node has, and between them as many of the others as there is space for.
+fn facts(document: &Document, status: &StatusView, style: Style) -> Facts {
+    let is_all = style.is_verbose();
     let node = document.node.hostname.as_deref().map(escape);
     let mut facts = vec![("node", or_dash(node))];
-    facts.extend(stored(status, now));
-    facts.extend(configured(status));
-    facts.extend(running(status));
-    facts.extend(answered(&status.runtimes));
-    let lock = lock.as_deref().map(|by| format!("held by {}", escape(by)));
-    facts.push(("lock", lock.unwrap_or_else(|| "free".to_owned())));
-    match window {
-        Some(window) => facts.extend(hold::facts(window)),
-        None => facts.push(("window", unread_or(status, StatusPart::Window, "none open"))),
+    facts.extend(stored(status, style.now, is_all));
+    facts.push(("network", networks(status)));
+    let mut rest = nics(&status.nics);
+    rest.extend(window(status, is_all));
+    rest.push(("guard", guard(status)));
+    let next = ("next", next(status));
+    let lines = |facts: &[(&'static str, String)]| {
+        let printed = text::facts(facts.to_vec(), style.lines);
+        printed.lines().count()
+    };
+    let needed = lines(&facts) + lines(&rest) + 1;
+    let mut left = if is_all {
+        usize::MAX
+    } else {
+        LINES.saturating_sub(needed)
+    };
+    let lost = lost_together(status);
+    for (at, (why, pods)) in lost.iter().enumerate() {
+        // One line for each of the others.
+        let space = left.saturating_sub(lost.len() - at - 1).max(left.min(1));
+        let most = if is_all { pods.len() } else { MOST };
+        let fitting = (1..=pods.len().min(most)).rev().find_map(|number| {
+            let fact = [("lost", named(why, pods, number))];
+            let needed = lines(&fact);
+            (needed <= space).then_some((fact, needed))
+        });
+        if let Some((fact, needed)) = fitting {
+            left -= needed;
+            facts.extend(fact);
+        }
     }
-    facts.extend(guard(status));
-    let last = status.last.as_ref().map(ended);
-    let last = last.unwrap_or_else(|| unread_or(status, StatusPart::Last, "none"));
-    facts.push(("last", last));
+    facts.extend(rest);
+    for fact in guard_details(status) {
+        let needed = lines(std::slice::from_ref(&fact));
+        if needed <= left {
+            left -= needed;
+            facts.push(fact);
+        }
+    }
+    if is_all {
+        facts.extend(details(status));
+    }
+    facts.push(next);
     facts
 }
 
-/// What `netfix guard` does, and which pods it could not complete.
-fn guard(status: &StatusView) -> Facts {
+/// The lost pods by what each has lost first; the most frequent loss first.
+fn lost_together(status: &StatusView) -> Vec<(String, Vec<String>)> {
+    let mut together: BTreeMap<String, Vec<&LostPod>> = BTreeMap::new();
+    let network = status.network.as_ref();
+    for pod in network.iter().flat_map(|network| &network.which.pods) {
+        together.entry(lost_what(pod)).or_default().push(pod);
+    }
+    let mut together: Vec<_> = together.into_iter().collect();
+    together.sort_by_key(|(_, pods)| Reverse(pods.len()));
+    let names = |mut pods: Vec<&LostPod>| {
+        pods.sort_by(|a, b| text::by_name(&a.info, &b.info));
+        pods.iter().map(|pod| escape(&pod.title())).collect()
+    };
+    let together = together.into_iter();
+    together.map(|(why, pods)| (why, names(pods))).collect()
+}
+
+/// What a pod has lost, in few words.
+fn lost_what(pod: &LostPod) -> String {
+    let Some(loss) = &pod.loss else {
+        return "no interface, no checkpoint".to_owned();
+    };
+    let what = match loss.what.word() {
+        "link-gone" => "is gone",
+        "link-down" => "is down",
+        "link-replaced" => "was replaced",
+        "addresses" => "has no address",
+        "default-route" => "has no default route",
+        "gateway-routes" => "has no gateway",
+        "uplink-lost" => "has no uplink",
+        "chain-broken" => "on the host carries nothing",
+        _ => "reaches nothing",
+    };
+    format!("{} {what}", escape(&loss.link))
+}
+
+/// A loss and the first names of the pods.
+fn named(why: &str, pods: &[String], number: usize) -> String {
+    let names = pods[..number].iter().cloned();
+    let names = join(names.chain(text::more(pods.len() - number)), ", ");
+    format!("{why}: {names}")
+}
+
+/// The devices under the pods that exist, those of one driver and state together.
+fn nics(nics: &[Nic]) -> Facts {
+    let mut together: Vec<(String, Vec<String>)> = Vec::new();
+    for nic in nics {
+        let carrier = if nic.carrier { "carrier" } else { "no carrier" };
+        let driver = [&nic.driver, &nic.version].into_iter().flatten();
+        let driver = join(driver.map(|word| escape(word)), " ");
+        let what = format!(
+            "{}, {carrier}",
+            or_dash(Some(driver).filter(|driver| !driver.is_empty()))
+        );
+        let name = escape(&nic.name.to_string());
+        match together.last_mut() {
+            Some((known, names)) if *known == what => names.push(name),
+            _ => together.push((what, vec![name])),
+        }
+    }
+    let together = together.into_iter();
+    let texts = together.map(|(what, names)| format!("{} ({what})", join(bounded(names), ", ")));
+    let texts = join(bounded(texts), "; ");
+    Some(("nic", texts))
+        .filter(|(_, texts)| !texts.is_empty())
+        .into_iter()
+        .collect()
+}
+
+/// The open window, or how the newest one went.
+fn window(status: &StatusView, is_all: bool) -> Facts {
+    if let Some(window) = &status.window {
+        let facts = if is_all { of_window } else { short };
+        return facts(window);
+    }
+    let last = status.last.as_ref().map(ended);
+    let last = last.unwrap_or_else(|| unread_or(status, StatusPart::Last, "none"));
+    vec![
+        ("window", unread_or(status, StatusPart::Window, "none open")),
+        ("last", last),
+    ]
+}
+
+/// What `netfix guard` does.
+fn guard(status: &StatusView) -> String {
     let Some(guard) = &status.guard else {
-        return vec![("guard", unread_or(status, StatusPart::Guard, text::UNKNOWN))];
+        return unread_or(status, StatusPart::Guard, text::UNKNOWN);
     };
     let state = match guard.state {
         GuardState::Off => "not running".to_owned(),
-        GuardState::Stopped => {
-            "not running, though enabled. Run `systemctl restart netfix-guard`".to_owned()
-        }
+        GuardState::Stopped => "not running, though enabled".to_owned(),
         GuardState::Held => format!("held until {}", or_dash(guard.hold.as_deref().map(escape))),
         GuardState::ReportOnly => format!(
             "reports only: {} would have been done",
             count(to_usize(guard.reported), "restore")
         ),
         GuardState::GivenUp => format!(
-            "has given up on {}. Run `netfix restore`",
+            "has given up on {}",
             join(guard.given_up.iter().map(|link| &link.name), ", ")
         ),
         GuardState::Watching => "watching the pods of the last restore".to_owned(),
@@ -73,14 +193,21 @@ fn guard(status: &StatusView) -> Facts {
         let restores = count(to_usize(guard.restores), "restore");
         format!("; {restores}, the last at {}", escape(&last.at))
     });
-    let mut facts = vec![("guard", state + &last.unwrap_or_default())];
+    let incomplete = others([(guard.incomplete.len(), "not completed")]);
+    format!("{state}{}{incomplete}", last.unwrap_or_default())
+}
+
+/// Which pods `netfix guard` could not complete, and what it decided last.
+fn guard_details(status: &StatusView) -> Facts {
+    let Some(guard) = &status.guard else {
+        return Vec::new();
+    };
     let pods = guard.incomplete.iter();
     let pods = pods.map(|pod| format!("{}: {}", escape(&pod.title), escape(&pod.why)));
-    facts.extend(bounded(pods).into_iter().map(|pod| ("", pod)));
     let deeds = guard.deeds.iter();
-    let deeds = deeds.map(|deed| ("", format!("{} {}", escape(&deed.at), escape(&deed.text))));
-    facts.extend(deeds);
-    facts
+    let deeds = deeds.map(|deed| format!("{} {}", escape(&deed.at), escape(&deed.text)));
+    let all = bounded(pods).into_iter().chain(deeds);
+    all.map(|text| ("", text)).collect()
 }
 
 /// A count for people.
@@ -89,37 +216,55 @@ fn to_usize(number: u64) -> usize {
 }
 
 /// The snapshots.
-fn stored(status: &StatusView, now: Timestamp) -> Facts {
+fn stored(status: &StatusView, now: Timestamp, is_all: bool) -> Facts {
     let is_future = |time: &str| time.parse().is_ok_and(|time: Timestamp| time > now);
     let last = match (&status.last_success, status.last_success_age) {
         (Some(time), Some(0)) if is_future(time) => {
             format!(
-                "last complete one at {}: in the future, because the clock was set back",
+                "{}: in the future, because the clock was set back",
                 escape(time)
             )
         }
-        (Some(time), Some(age)) => {
-            format!("last complete one {} ago ({})", seconds(age), escape(time))
-        }
+        (Some(_), Some(age)) => format!("{} ago", seconds(age)),
         _ => unread_or(status, StatusPart::Snapshot, "no complete one in this boot"),
     };
-    let damaged = match status.damaged {
-        0 => String::new(),
-        damaged => format!(", {damaged} cannot be read"),
-    };
     let checkpoints = count(status.checkpoints, "checkpoint");
-    let generations = match unread(status, StatusPart::Generations) {
-        Some(unread) => format!("generations {unread}"),
-        None => format!(
-            "{} kept",
-            count(status.generations.unwrap_or_default(), "generation")
-        ),
-    };
-    vec![
-        ("snapshot", last),
-        ("stored", format!("{checkpoints}{damaged}; {generations}")),
-        ("", format!("in {}", escape(&status.state_dir))),
-    ]
+    let without = status.running.saturating_sub(status.covered);
+    let without_words = format!("{} without one", verb(without, "pod", "pods"));
+    let numbers = [
+        (status.damaged, "cannot be read".to_owned()),
+        (without, without_words),
+    ];
+    let mut facts = vec![(
+        "snapshot",
+        format!("{last}; {checkpoints}{}", others(numbers)),
+    )];
+    let unread = unread(status, StatusPart::Generations);
+    if is_all || unread.is_some() {
+        let generations = match unread {
+            Some(unread) => format!("generations {unread}"),
+            None => count(status.generations.unwrap_or_default(), "generation"),
+        };
+        let at = status.last_success.as_deref().map(escape);
+        let at = at.map(|at| format!(", last complete snapshot at {at}"));
+        let at = at.unwrap_or_default();
+        let folder = escape(&status.state_dir);
+        facts.push(("stored", format!("{generations} in {folder}{at}")));
+    }
+    facts
+}
+
+/// What else is known of the node.
+fn details(status: &StatusView) -> Facts {
+    let namespaces = count(status.private_namespaces, "other network namespace");
+    let running = count(status.running, "pod");
+    let mut facts = vec![("pods", format!("{running}; {namespaces} (no pods)"))];
+    facts.extend(configured(status));
+    facts.extend(answered(&status.runtimes));
+    let lock = status.lock.as_deref();
+    let lock = lock.map(|by| format!("held by {}", escape(by)));
+    facts.push(("lock", lock.unwrap_or_else(|| "free".to_owned())));
+    facts
 }
 
 /// What the configuration file sets.
@@ -137,30 +282,6 @@ fn configured(status: &StatusView) -> Facts {
     facts
 }
 
-/// The pods and their network.
-fn running(status: &StatusView) -> Facts {
-    let network = status.network.as_ref();
-    let running = status.running;
-    let has_lost = network.is_some_and(|network| network.lost > 0);
-    let pods = match (running, running.saturating_sub(status.covered)) {
-        (0, _) => "none running".to_owned(),
-        (_, 0) => format!("{running} running, each with a checkpoint"),
-        (_, missing) if has_lost => format!("{running} running, {missing} without a checkpoint"),
-        (_, missing) => {
-            format!("{running} running, {missing} without a checkpoint. Run `netfix snapshot`")
-        }
-    };
-    let mut facts = vec![("pods", pods)];
-    if status.private_namespaces > 0 {
-        let namespaces = count(status.private_namespaces, "other network namespace");
-        facts.push(("", format!("{namespaces} (no pods)")));
-    }
-    let network = network.map(|network| networks(network, status));
-    let network = network.unwrap_or_else(|| unread_or(status, StatusPart::Network, text::UNKNOWN));
-    facts.push(("network", network));
-    facts
-}
-
 /// What there is where nothing is shown: nothing, or what could not be read.
 fn unread_or(status: &StatusView, part: StatusPart, none: &str) -> String {
     unread(status, part).unwrap_or_else(|| none.to_owned())
@@ -172,47 +293,65 @@ fn unread(status: &StatusView, part: StatusPart) -> Option<String> {
     Some(format!("{} ({})", text::UNKNOWN, escape(&one.reason)))
 }
 
-/// How many pods have their network, what of the host is broken, and the next command.
-fn networks(network: &PodNetworks, status: &StatusView) -> String {
-    let PodNetworks {
-        pods,
-        complete,
-        lost,
-        cut_off,
-        unknown,
-        links,
-        which,
-    } = network;
-    let links = join(bounded(links.iter().map(fault)), ", ");
-    let unknown = others([(*cut_off, "cut off"), (*unknown, "unknown")]);
-    let number = match pods {
+/// How many pods have their network, and what of the host is broken.
+fn networks(status: &StatusView) -> String {
+    let Some(network) = &status.network else {
+        return unread_or(status, StatusPart::Network, text::UNKNOWN);
+    };
+    let links = join(bounded(network.links.iter().map(fault)), ", ");
+    let unknown = others([(network.cut_off, "cut off"), (network.unknown, "unknown")]);
+    let complete = network.complete;
+    let number = match network.pods {
         0 => "no pod is running".to_owned(),
         pods => {
-            let have = verb(*complete, "has its own", "have theirs");
-            format!("{complete} of {} {have}{unknown}", count(*pods, "pod"))
+            let have = verb(complete, "has its own", "have theirs");
+            format!("{complete} of {} {have}{unknown}", count(pods, "pod"))
         }
     };
-    let joined = match (links.is_empty(), *lost) {
+    let joined = match (links.is_empty(), network.lost) {
         (true, _) => "",
         (_, 0) => ", but ",
         _ => ": ",
     };
-    let next = match (*lost, &status.window) {
-        (0, _) => "",
+    format!("{number}{joined}{links}")
+}
+
+/// The next command.
+fn next(status: &StatusView) -> String {
+    let window = status
+        .window
+        .as_ref()
+        .and_then(|window| window.next.as_ref());
+    let window = window.filter(|now| now.next != NextStep::Nothing);
+    match (&status.lock, window) {
         // The netfix that has the lock is at work.
-        _ if status.lock.is_some() => "",
-        // The window has its own line for it.
-        (_, Some(window)) if window.next.is_some() && !window.ended_by_reboot => "",
-        _ => ". Run `netfix restore`",
+        (Some(by), now) if now.is_none_or(|now| now.next != NextStep::Wait) => {
+            format!("wait for {}", escape(by))
+        }
+        (_, Some(now)) => observed::next(now),
+        _ => next_of_pods(status).to_owned(),
+    }
+}
+
+/// The next command where no window is open.
+fn next_of_pods(status: &StatusView) -> &'static str {
+    let network = status.network.as_ref();
+    let can_restore =
+        |network: &PodNetworks| network.which.pods.len() > network.which.without_checkpoint;
+    let is_well = |network: &PodNetworks| {
+        network.lost + network.cut_off + network.unknown == 0 && network.links.is_empty()
     };
-    let names = which.pods.iter().filter(|_| *complete > 0);
-    let names = join(bounded(names.map(|pod| escape(&pod.title()))), ", ");
-    let lost = if names.is_empty() {
-        names
-    } else {
-        format!("; lost: {names}")
-    };
-    format!("{number}{joined}{links}{lost}{next}")
+    let guard = status.guard.as_ref().map(|guard| guard.state);
+    let is_read = status.unread.is_empty() && status.damaged == 0;
+    let is_saved = status.last_success.is_some() && status.covered >= status.running;
+    match guard {
+        _ if network.is_some_and(can_restore) => "Run `netfix restore`",
+        Some(GuardState::GivenUp) => "Run `netfix restore`",
+        _ if !is_read || !network.is_some_and(is_well) => "Run `netfix check`",
+        Some(GuardState::Stopped) => "Run `systemctl restart netfix-guard`",
+        _ if !is_saved => "Run `netfix snapshot`",
+        _ => "nothing to do",
+    }
 }
 
 fn fault(link: &FaultyLink) -> String {
@@ -245,41 +384,4 @@ fn answered(runtimes: &[RuntimeView]) -> Facts {
         ("runtime", format!("{version}, {pods}, at {endpoint}"))
     });
     facts.collect()
-}
-
-/// `pause` and `resume`: the window, and the next command.
-pub(super) fn of_hold(document: &Document, style: Style) -> Screen<'_> {
-    match &document.extra {
-        _ if style.is_quiet() => Screen::default(),
-        Some(Extra::Window(view)) => {
-            let next = next(document.command, view);
-            let body = text::facts(hold::facts(view), style.lines) + &next;
-            Screen {
-                // Followed until its netfix was gone: the facts are those of the problem.
-                listed: match document.command {
-                    Verb::Status => &document.problems,
-                    _ => &[],
-                },
-                ..Screen::new(body, None)
-            }
-        }
-        // No window was open.
-        None if document.exit == 0 => {
-            let none = match document.command {
-                Verb::Pause | Verb::Resume => "kubelet was not paused",
-                _ => "no window is open",
-            };
-            Screen::new(String::new(), LastLine::well(none))
-        }
-        _ => Screen::default(),
-    }
-}
-
-/// The next command after `pause`.
-fn next(command: Verb, view: &HoldView) -> String {
-    if command != Verb::Pause || view.held != Some(true) {
-        return String::new();
-    }
-    let unit = or_dash(view.unit.as_deref().map(escape));
-    format!("Run `netfix resume` to start {unit}.\n")
 }

@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 use crate::model::next::{CommandName, NextStep, RunningCommand, WindowNow};
 use crate::model::window::{EVICTION_AFTER, NOT_READY_AFTER, PhaseName, Rollback, Run};
 use crate::report::messages::observed;
-use crate::report::text::{Facts, escape, or_dash, seconds};
+use crate::report::text::{Facts, escape, join, or_dash, seconds};
 use crate::report::window::words;
 use crate::systemd::UnitState;
 use crate::window::status::WindowStatus;
@@ -138,6 +138,37 @@ pub(in crate::report) fn facts(view: &HoldView) -> Facts {
     let next = view.next.as_ref();
     let next = next.filter(|now| now.next != NextStep::Nothing);
     facts.extend(next.map(|now| ("next", observed::next(now))));
+    facts
+}
+
+/// The same in short: how far the window is, the command that runs or failed, and kubelet.
+pub(in crate::report) fn short(view: &HoldView) -> Facts {
+    let [id, command] = [&view.id, &view.command].map(|text| escape(text));
+    let by = format!("{id}, {} ({command}, pid {})", progress(view), view.pid);
+    let running = view.next.as_ref().and_then(|next| next.running.as_ref());
+    let has_failed = |run: &Run| run.exit != Some(0);
+    let mut commands = commands(view);
+    if running.is_none() && !view.run.as_ref().is_some_and(has_failed) {
+        commands.clear();
+    }
+    let mut facts = vec![("window", by)];
+    facts.extend(commands);
+    facts.extend(view.unit.as_deref().map(|unit| {
+        let unit = escape(unit);
+        let held = if view.held == Some(true) {
+            "masked"
+        } else {
+            "paused"
+        };
+        let state = match (view.paused_for, view.deadline_in) {
+            (Some(time), Some(left @ 1..)) => {
+                let [time, left] = [time, left].map(seconds);
+                format!("{unit} {held} for {time}; starts again in {left}")
+            }
+            _ => join(kubelet(view, &unit).iter().map(|(_, fact)| fact), ", "),
+        };
+        ("kubelet", state)
+    }));
     facts
 }
 

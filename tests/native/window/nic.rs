@@ -44,7 +44,9 @@ fn kubelet_runs_again_and_each_lost_pod_is_reported_then_and_later() {
     scene.netfix("wait").exits(5);
     let id = record["id"].as_str().expect("an id");
     status(&[
-        "network    0 of 2 pods have theirs: eth0 is missing. Run `netfix restore`",
+        "network    0 of 2 pods have theirs: eth0 is missing\n",
+        "lost       macvlan eth0 is gone: ",
+        "next       Run `netfix restore`",
         "window     none open",
         &format!("last       {id}  Pods affected (exit 5)"),
     ]);
