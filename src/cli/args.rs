@@ -9,8 +9,8 @@ use clap::Args;
 use clap_complete::ArgValueCompleter;
 
 use super::candidates;
-use super::headings::EXPERT;
 use super::nic::IndexArgs;
+use super::values::{self, EXPERT};
 use crate::gateways::targets::VerifyTarget;
 use crate::inventory::selectors;
 use crate::matching::Selection;
@@ -24,15 +24,6 @@ const TARGETS: &str = "Connectivity from inside the pods";
 /// How many generations are kept unless the user sets another number.
 pub const DEFAULT_KEEP: NonZeroUsize = NonZeroUsize::new(5).unwrap();
 
-/// An interval of at least one second: a shorter one would keep the processor busy.
-fn interval(text: &str) -> Result<Duration, String> {
-    let interval = humantime::parse_duration(text).map_err(|error| error.to_string())?;
-    if interval < Duration::from_secs(1) {
-        return Err("must be at least 1s".to_owned());
-    }
-    Ok(interval)
-}
-
 /// The pods that a command is about.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Selectors {
@@ -40,7 +31,7 @@ pub struct Selectors {
     #[arg(value_name = "POD", add = ArgValueCompleter::new(candidates::pods_or_files))]
     pub pods: Vec<OsString>,
     /// Same as POD; repeatable
-    #[arg(long, help_heading = EXPERT, hide_short_help = true, value_name = "POD", add = ArgValueCompleter::new(candidates::pods))]
+    #[arg(long, hide = true, value_name = "POD", add = ArgValueCompleter::new(candidates::pods))]
     pub pod: Vec<OsString>,
     /// Only the network namespaces with this path or glob; repeatable
     #[arg(long, help_heading = EXPERT, hide_short_help = true, value_name = "PATH-OR-GLOB")]
@@ -77,10 +68,10 @@ pub struct PodArgs {
 #[derive(Debug, Clone, Args)]
 pub struct Runtimes {
     /// Query this container runtime for pod names; auto: every runtime whose socket exists
-    #[arg(long, help_heading = EXPERT, hide_short_help = true, value_enum, value_name = "RUNTIME", env = "NETFIX_RUNTIME", hide_env_values = true, default_value_t = Which::Auto)]
+    #[arg(long, hide = true, value_enum, value_name = "RUNTIME", env = "NETFIX_RUNTIME", hide_env_values = true, default_value_t = Which::Auto)]
     pub runtime: Which,
     /// The runtime's socket, if it is not at its usual path
-    #[arg(long, help_heading = EXPERT, hide_short_help = true, value_name = "unix:///PATH", env = "NETFIX_RUNTIME_ENDPOINT", hide_env_values = true, value_parser = endpoint)]
+    #[arg(long, hide = true, value_name = "unix:///PATH", env = "NETFIX_RUNTIME_ENDPOINT", hide_env_values = true, value_parser = values::endpoint)]
     pub runtime_endpoint: Option<PathBuf>,
 }
 
@@ -93,16 +84,6 @@ impl Runtimes {
             endpoint: self.runtime_endpoint.clone(),
             containers: None,
         }
-    }
-}
-
-/// A socket's path, with or without `unix://` before it.
-fn endpoint(text: &str) -> Result<PathBuf, String> {
-    let path = text.strip_prefix("unix://").unwrap_or(text);
-    if path.starts_with('/') {
-        Ok(PathBuf::from(path))
-    } else {
-        Err("expected unix:///PATH".to_owned())
     }
 }
 
@@ -122,10 +103,10 @@ pub struct SnapshotArgs {
     #[arg(long, value_name = "[NAMESPACE/]NAME|host", conflicts_with = "every", add = ArgValueCompleter::new(candidates::accepted))]
     pub accept: Vec<OsString>,
     /// While a window runs that is younger than this, take no snapshot and exit with 0: for timers and cron
-    #[arg(long, help_heading = EXPERT, hide_short_help = true, value_name = "DURATION", conflicts_with = "accept", value_parser = humantime::parse_duration)]
+    #[arg(long, help_heading = EXPERT, hide_short_help = true, value_name = "DURATION", conflicts_with = "accept", value_parser = values::age)]
     pub skip_in_window: Option<Duration>,
     /// Repeat at this interval until SIGTERM: for containers, which have no systemd timer
-    #[arg(long, value_name = "DURATION", value_parser = interval)]
+    #[arg(long, value_name = "DURATION", value_parser = values::interval)]
     pub every: Option<Duration>,
     /// What a restore will do with ifindexes.
     #[command(flatten)]
@@ -175,7 +156,7 @@ pub struct VerifyArgs {
     #[command(flatten)]
     pub targets: TargetArgs,
     /// Wait this long for all answers
-    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = values::time)]
     pub answer_wait: Duration,
 }
 
@@ -195,10 +176,10 @@ pub struct CheckArgs {
     pub nics: Vec<IfName>,
     /// CRITICAL if the last complete snapshot is older than this, and WARNING if the last one that confirmed a checkpoint is;
     /// netfix-snapshot.timer runs once an hour. With --merge: a node whose check is older is UNKNOWN
-    #[arg(long, value_name = "DURATION", default_value = "3h", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "DURATION", default_value = "3h", value_parser = values::age)]
     pub max_age: Duration,
     /// A pod or a part of one without a checkpoint is no warning until this long after the last snapshot of all pods
-    #[arg(long, help_heading = EXPERT, hide_short_help = true, value_name = "DURATION", default_value = "2h", value_parser = humantime::parse_duration)]
+    #[arg(long, hide = true, value_name = "DURATION", default_value = "2h", value_parser = values::age)]
     pub max_new: Duration,
     /// Rehearse the restore: build a copy of every pod from its checkpoint in an unreachable namespace, and compare
     #[arg(long)]
@@ -213,7 +194,7 @@ pub struct CheckArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["pod", "pods", "netns"])]
     pub textfile: Option<PathBuf>,
     /// Repeat at this interval until SIGTERM: for containers, which have no systemd timer
-    #[arg(long, value_name = "DURATION", value_parser = interval, conflicts_with_all = ["nagios", "merge"])]
+    #[arg(long, value_name = "DURATION", value_parser = values::interval, conflicts_with_all = ["nagios", "merge"])]
     pub every: Option<Duration>,
     /// Do not check: merge the documents that `check -o json` printed on many nodes; `-` is stdin
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["nics", "nagios", "pod", "pods", "netns", "textfile"])]

@@ -9,6 +9,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::context::{ConfigFile, ConfigSetting};
+use crate::model::text::escape;
 use crate::store;
 
 /// The variable with the file, the file without it, and the word for none.
@@ -28,6 +29,7 @@ const OPTIONS: &[&str] = &[
     "log-limit",
     "manager-wait",
     "max-age",
+    "max-lost",
     "max-new",
     "nic",
     "nic-index",
@@ -46,7 +48,8 @@ const OPTIONS: &[&str] = &[
 /// An error at a line of the file, or about all of it.
 fn at(file: &Path, line: Option<usize>, message: &str) -> String {
     let line = line.map(|line| format!(":{line}")).unwrap_or_default();
-    format!("{}{line}: {message}", file.display())
+    // A key or a value may have characters that change what a terminal shows.
+    escape(&format!("{}{line}: {message}", file.display()))
 }
 
 /// The file that the command line, the environment or neither names. A file that nothing names need not exist.
@@ -58,6 +61,15 @@ pub(super) fn load(named: Option<&OsString>, program: &Command) -> Result<Config
         None if !nix::unistd::geteuid().is_root() => return Ok(ConfigFile::default()),
         None => PathBuf::from(DEFAULT_CONFIG),
     };
+    if let Some(folder) = path.parent().filter(|_| path.exists()) {
+        // Who can replace the file can set what root runs.
+        let folder = if folder.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            folder
+        };
+        store::check_shared_folder(folder).map_err(|error| error.problem().message())?;
+    }
     let text = match store::read_file(&path) {
         Ok(Some(text)) => text,
         Ok(None) if named.is_none() => return Ok(ConfigFile::default()),
@@ -307,6 +319,26 @@ mod tests {
         assert!(OPTIONS.is_sorted_by(|a, b| a < b));
         for option in OPTIONS {
             assert!(!owners(&program, option).is_empty(), "{option}");
+        }
+    }
+
+    /// Of the options that the help does not list, those that are no settings: the other name of an argument, and what netfix calls itself with.
+    const INTERNAL: &[&str] = &["needed", "no-conflict-probe", "no-echo", "pod", "step"];
+
+    #[test]
+    fn the_help_of_a_command_has_few_options_and_the_file_the_others() {
+        for verb in Cli::command().get_subcommands() {
+            let (hidden, shown): (Vec<&Arg>, Vec<&Arg>) = verb
+                .get_arguments()
+                .filter(|argument| argument.get_long().is_some() && !argument.is_global_set())
+                .partition(|argument| argument.is_hide_set());
+            let (name, shown) = (verb.get_name(), shown.len());
+            let most = if name == "upgrade" { 20 } else { 12 };
+            assert!(shown <= most, "{name}: {shown} options");
+            for option in hidden.iter().filter_map(|argument| argument.get_long()) {
+                let is_known = OPTIONS.contains(&option) || INTERNAL.contains(&option);
+                assert!(is_known, "{name}: --{option} is in no list");
+            }
         }
     }
 

@@ -16,6 +16,10 @@ EXIT CODES
   5  incomplete: some pods, or parts of one, failed; stderr names each
   `netfix check` has the exit codes of monitoring plugins: see `netfix help check`.
 
+SETTINGS
+  /etc/netfix/config.toml sets what suits the node: runtimes, timeouts, probes, kubelet's unit. An option of the
+  same name sets it for one run, such as `--probe-rate 15`. docs/reference/configuration.md lists the settings.
+
 Results go to stdout, messages to stderr. `-o json` prints one document: docs/reference/json.md describes it,
 `netfix explain` the problem codes. Where journald runs, steps and problems are in the journal:
 `journalctl -t netfix`, with the fields POD=, NETNS=, CODE=.";
@@ -142,6 +146,6 @@ EXAMPLES
 
 pub(super) const MAN: &str = "\
 EXAMPLES
-  netfix man | man -l -                all commands
+  netfix man | man -l -                netfix(8)
   netfix man restore | man -l -        one command
   netfix man --dir /usr/local/share/man/man8";

@@ -73,7 +73,7 @@ mod tests {
 
     use super::*;
     use crate::cli::Cli;
-    use crate::cli::headings::EXPERT;
+    use crate::cli::values::EXPERT;
 
     #[test]
     fn the_help_has_every_verb_once_in_lines_of_80_columns() {

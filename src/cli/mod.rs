@@ -5,13 +5,14 @@ mod candidates;
 pub mod complete;
 mod config;
 mod examples;
+mod exit_status;
 mod groups;
 mod guard;
-mod headings;
 mod nic;
 mod pages;
 mod restore;
 mod traits;
+mod values;
 mod window;
 
 use std::env;
@@ -81,13 +82,10 @@ pub struct Global {
         default_value = DEFAULT_STATE_DIR
     )]
     pub state_dir: PathBuf,
-    /// Read other defaults of options from this file; none: from no file [default: /etc/netfix/config.toml]
+    /// Read the settings of this node, such as probe-rate, from this file; none: from no file [default: /etc/netfix/config.toml]
     #[arg(long, global = true, help_heading = GLOBAL, hide_short_help = true, env = CONFIG, hide_env_values = true,
         value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub config: Option<OsString>,
-    /// Continue without a configuration file that cannot be used: for the deadline.
-    #[arg(long, global = true, hide = true)]
-    pub config_optional: bool,
     /// Output format
     #[arg(short, long, global = true, help_heading = GLOBAL, value_enum, value_name = "FORMAT", default_value_t = Form::Human)]
     pub output: Form,
@@ -102,7 +100,7 @@ pub struct Global {
     pub verbose: u8,
     /// Wait this long for the lock of another netfix, then exit with code 4 [default: a minute for netfix guard, else a moment]
     #[arg(long, global = true, help_heading = GLOBAL, hide_short_help = true, value_name = "DURATION",
-        value_parser = humantime::parse_duration)]
+        value_parser = values::time)]
     pub lock_wait: Option<Duration>,
     /// Colors in human output; auto: on a terminal, unless `NO_COLOR` is set
     #[arg(long, global = true, help_heading = GLOBAL, hide_short_help = true, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
@@ -158,7 +156,8 @@ impl Cli {
         }
         let config = match config::load(self.global.config.as_ref(), &Self::command()) {
             Ok(config) => config,
-            Err(error) if self.global.config_optional => {
+            // A mistake in it must not keep the pods without network.
+            Err(error) if self.command.is_needed_after_a_loss() => {
                 report::config_unused(&error);
                 ConfigFile::default()
             }
@@ -301,14 +300,14 @@ pub enum Command {
     /// Exit codes of --once: those of `restore`; 1 also if pods or the host have lost something and were left so.
     #[command(after_help = examples::GUARD)]
     Guard(GuardArgs),
-    /// Show which pods have no network, the last snapshot, the window
+    /// Show which pods have no network, the window, the next command
     ///
-    /// Also the NIC under the pods, the lock and the last window. Changes nothing and needs no lock. A part that cannot
-    /// be read is `-` with the reason, and the exit code is 1.
+    /// With the cause of each loss, the NIC, the snapshot's age, kubelet and the guard, in at most 12 lines; -v prints all. Changes nothing
+    /// and needs no lock. A part that cannot be read is `-` with the reason, and the exit code is 1.
     #[command(after_help = examples::STATUS)]
     Status {
         /// Print the log of the open window until it is closed or its netfix is gone (5); the exit code is the window's
-        #[arg(long)]
+        #[arg(short = 'w', long)]
         follow: bool,
         /// Which runtimes.
         #[command(flatten)]
@@ -385,7 +384,7 @@ pub enum Command {
     },
     /// Print the manual pages (roff)
     ///
-    /// Without COMMAND the page has all commands.
+    /// Without COMMAND: netfix(8), which lists the commands.
     #[command(after_help = examples::MAN)]
     Man {
         /// The page of this command only

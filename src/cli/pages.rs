@@ -7,6 +7,7 @@ use clap_complete::CompletionCandidate;
 
 use super::Cli;
 use super::candidates::candidates;
+use super::exit_status::exit_status;
 
 /// One page: a command with its own arguments, and the sections after its options.
 pub struct Page {
@@ -59,6 +60,7 @@ fn of_help(command: &Command) -> Vec<(&'static str, Vec<String>)> {
         match (line, sections.last_mut()) {
             ("EXAMPLES", _) => sections.push(("EXAMPLES", Vec::new())),
             ("EXIT CODES", _) => sections.push(("EXIT STATUS", Vec::new())),
+            ("SETTINGS", _) => sections.push(("SETTINGS", Vec::new())),
             (line, Some((_, lines))) => lines.push(line.to_owned()),
             (_, None) => {}
         }
@@ -73,118 +75,6 @@ fn of_help(command: &Command) -> Vec<(&'static str, Vec<String>)> {
 
 fn lines(text: &str) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
-}
-
-/// The exit codes of each command, without that of wrong usage.
-const EXIT_STATUS: &[(&str, &str)] = &[
-    (
-        "snapshot",
-        "0  every pod is saved\n\
-            1  no pod is saved, or every pod has lost an interface since its good checkpoint\n\
-            4  refused before anything was changed: a runtime cannot be queried, the lock is held, not root\n\
-            5  incomplete: some pods, or parts of one, are not saved; stderr names each",
-    ),
-    (
-        "list",
-        "0  done\n1  no checkpoint can be read, or the answer cannot be written\n4  refused: no such generation, not root\n5  some checkpoints cannot be read",
-    ),
-    (
-        "show",
-        "0  done\n1  no pod, or more than one, fits POD, or the answer cannot be written\n4  refused: no such generation, not root",
-    ),
-    (
-        "diff",
-        "0  nothing is missing\n\
-            1  no pod can be compared\n\
-            3  something is missing or differs\n\
-            4  refused: no checkpoint of this boot, a runtime cannot be queried, not root\n\
-            5  some pods cannot be compared; stderr names each",
-    ),
-    (
-        "plan",
-        "0  done; with --exit-code: nothing is missing\n\
-            1  no pod can be compared\n\
-            3  with --exit-code: something is missing or differs\n\
-            4  refused: no checkpoint of this boot, a runtime cannot be queried, not root\n\
-            5  some pods cannot be restored; stderr names each",
-    ),
-    (
-        "restore",
-        "0  the kernel has everything that the checkpoints have\n\
-            1  no pod is restored\n\
-            4  refused before anything was changed: no checkpoint of this boot, the lock is held, not root\n\
-            5  incomplete: some pods, or parts of one, are not restored; stderr names each",
-    ),
-    (
-        "verify",
-        "0  the host and every pod reach their gateways and targets\n\
-            1  no pod reaches all of its own\n\
-            4  refused: a runtime cannot be queried, not root\n\
-            5  some pods, or the host, do not reach one; stderr names each",
-    ),
-    (
-        "check",
-        "0  OK\n1  WARNING\n2  CRITICAL\n3  UNKNOWN, and wrong usage with --nagios",
-    ),
-    (
-        "pause",
-        "0  kubelet is stopped and the deadline is armed\n4  refused; kubelet runs as before",
-    ),
-    (
-        "resume",
-        "0  kubelet runs, or no window was open\n\
-            1  kubelet cannot be started\n\
-            4  refused: COMMAND still runs or pods have lost their network (not with --force), the lock is held, not root\n\
-            5  a pod is incomplete, went for no known reason, was rebuilt or does not reach a gateway as before",
-    ),
-    (
-        "upgrade",
-        "0  COMMAND succeeded, all pods are back\n\
-            1  COMMAND failed, all pods are back\n\
-            4  refused; nothing was changed\n\
-            5  a pod or kubelet needs attention, whatever COMMAND returned",
-    ),
-    (
-        "report",
-        "0  done\n1  the page or the answer cannot be written\n4  refused: no such window, not root\n5  with --list: a record cannot be read",
-    ),
-    (
-        "wait",
-        "0..5  that of the window, as of `netfix upgrade`\n\
-            4  also refused: no window, no such window, not root\n\
-            124  the window is still open after --timeout",
-    ),
-    (
-        "host",
-        "0..255  that of COMMAND\n\
-            4  also refused: not root, or process 1 is not that of the host\n\
-            126  COMMAND cannot be started\n\
-            127  the host has no such program",
-    ),
-    ("explain", "0  done\n1  the text cannot be written"),
-    ("schema", "0  done\n1  the text cannot be written"),
-    ("completions", "0  done\n1  the text cannot be written"),
-    ("man", "0  done\n1  the text cannot be written"),
-    (
-        "status",
-        "0  done\n1  something needs attention: stderr names it\n4  refused: not root, or not on the host",
-    ),
-];
-/// Those of every other command.
-const GENERAL: &str = "0  done\n\
-            1  failed\n\
-            4  refused before anything was changed\n\
-            5  incomplete: stderr names what failed";
-
-/// The exit codes of a command.
-fn exit_status(command: &str) -> Vec<String> {
-    let own = EXIT_STATUS.iter().find(|(name, _)| *name == command);
-    let mut all = lines(own.map_or(GENERAL, |(_, text)| text));
-    if command != "check" {
-        let at = all.iter().position(|line| line.as_str() > "2");
-        all.insert(at.unwrap_or(all.len()), "2  wrong usage".to_owned());
-    }
-    all
 }
 
 /// The variables that a command reads.
@@ -304,14 +194,6 @@ mod tests {
                     "{name:?} has no {wanted}"
                 );
             }
-        }
-    }
-
-    #[test]
-    fn exit_codes_are_in_their_order() {
-        for command in ["check", "diff", "man", "prune", "upgrade"] {
-            let codes = exit_status(command);
-            assert!(codes.is_sorted() && codes.len() > 2, "{codes:?}");
         }
     }
 

@@ -6,14 +6,16 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::args::{PodArgs, Runtimes};
-use super::headings::{EXPERT, SOURCE};
 use super::nic::NicArgs;
+use super::values::{self, EXPERT};
 use crate::model::{ConflictProbe, IfName, ProbeRate};
 use crate::records::contest::CNI_CACHE;
 use crate::records::fallback::Fallback;
 use crate::records::prepare::{RecordSource, SurveyRequest};
 use crate::refusal::Refusal;
 
+/// The heading of what a restore works from.
+const SOURCE: &str = "Restore source";
 /// How long `restore` waits for a missing NIC unless the user sets another time.
 pub(crate) const NIC_WAIT: Duration = Duration::from_secs(60);
 
@@ -35,7 +37,7 @@ pub struct SourceArgs {
     #[arg(long, help_heading = SOURCE, value_enum, value_name = "SOURCE")]
     pub source: Option<RestoreSource>,
     /// Directory of libcni's cache; used by --source cni-cache and to tell which of two pods owns an address
-    #[arg(long, help_heading = EXPERT, hide_short_help = true, value_name = "DIR", default_value = CNI_CACHE)]
+    #[arg(long, hide = true, value_name = "DIR", default_value = CNI_CACHE)]
     pub cni_cache_dir: PathBuf,
     /// Which runtimes.
     #[command(flatten)]
@@ -119,8 +121,7 @@ pub struct RateArgs {
     /// Default: netfix sends them at once; 15 where up to 75 addresses are restored and some are leased (DHCP).
     #[arg(
         long,
-        help_heading = EXPERT,
-        hide_short_help = true,
+        hide = true,
         value_name = "NUMBER",
         env = "NETFIX_PROBE_RATE",
         hide_env_values = true
@@ -132,7 +133,7 @@ pub struct RateArgs {
 #[derive(Debug, Clone, Copy, Args)]
 pub struct ProbeArgs {
     /// Before adding an address, check that no other machine uses it
-    #[arg(long, help_heading = EXPERT, hide_short_help = true, value_enum, value_name = "HOW", default_value_t)]
+    #[arg(long, hide = true, value_enum, value_name = "HOW", default_value_t)]
     pub conflict_probe: ConflictProbe,
     /// `--conflict-probe off`.
     #[arg(long, hide = true, conflicts_with = "conflict_probe")]
@@ -158,12 +159,12 @@ impl ProbeArgs {
 #[derive(Debug, Clone, Copy, Args)]
 pub struct PaceArgs {
     /// Wait this long for the network manager that owns a missing host link to bring it back, then recreate it
-    #[arg(long, help_heading = EXPERT, hide_short_help = true, value_name = "DURATION",
-        default_value = "5s", value_parser = humantime::parse_duration)]
+    #[arg(long, hide = true, value_name = "DURATION",
+        default_value = "5s", value_parser = values::time)]
     pub manager_wait: Duration,
     /// Time budget per pod; a pod that needs more is finished after all others
-    #[arg(long, help_heading = EXPERT, hide_short_help = true, value_name = "DURATION", default_value = "5s",
-        value_parser = humantime::parse_duration)]
+    #[arg(long, hide = true, value_name = "DURATION", default_value = "5s",
+        value_parser = values::time)]
     pub pod_budget: Duration,
 }
 
@@ -180,7 +181,7 @@ pub struct RestoreArgs {
     ///
     /// A time that you set is also the limit for the carrier of a NIC that was never away. Without it netfix waits for
     /// the carrier only of a NIC that has come back meanwhile.
-    #[arg(long, alias = "wait", value_name = "DURATION", value_parser = humantime::parse_duration)]
+    #[arg(long, alias = "wait", value_name = "DURATION", value_parser = values::time)]
     pub nic_wait: Option<Duration>,
     /// What a restore waits for, and for how long.
     #[command(flatten)]
@@ -191,7 +192,7 @@ pub struct RestoreArgs {
     /// After the restore, watch the links for this long and restore anything that is lost again
     ///
     /// Then netfix checks everything once more.
-    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = values::time)]
     pub watch: Duration,
     /// Print the steps and change nothing, like `plan`
     #[arg(long)]

@@ -94,6 +94,20 @@ impl Command {
         )
     }
 
+    /// Whether a person needs the command when pods have lost their network.
+    pub(super) fn is_needed_after_a_loss(&self) -> bool {
+        !matches!(
+            self,
+            Self::Upgrade(_)
+                | Self::Pause { .. }
+                | Self::Snapshot(_)
+                | Self::Check(_)
+                | Self::Guard(_)
+                | Self::Import(_)
+                | Self::Prune { .. }
+        )
+    }
+
     /// Whether the command changes nothing, and its exit code alone does not say what its answer does.
     #[must_use]
     pub fn only_answers(&self) -> bool {

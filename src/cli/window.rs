@@ -10,9 +10,9 @@ use clap_complete::ArgValueCompleter;
 
 use super::args::{DEFAULT_KEEP, Runtimes, Selectors, TargetArgs};
 use super::candidates;
-use super::headings::EXPERT;
 use super::nic::NicArgs;
 use super::restore::{PaceArgs, ProbeArgs};
+use super::values::{self, EXPERT};
 use crate::model::IfName;
 use crate::upgrade::condition::DriverVersion;
 
@@ -28,48 +28,11 @@ const HOOKS: &str = "Hooks (with NETFIX_WINDOW, --after with NETFIX_VERDICT and 
 pub struct HoldArgs {
     /// kubelet's unit; default: the running one of kubelet, k3s, k3s-agent, rke2-server, rke2-agent,
     /// snap.microk8s.daemon-kubelite, k0sworker, k0scontroller
-    #[arg(long, help_heading = EXPERT, hide_short_help = true, value_name = "UNIT")]
+    #[arg(long, hide = true, value_name = "UNIT", value_parser = values::unit)]
     pub unit: Option<String>,
     /// systemd starts kubelet again after this time, even if netfix is gone
-    #[arg(long, help_heading = KUBELET, value_name = "DURATION", default_value = "10m", value_parser = deadline)]
+    #[arg(long, help_heading = KUBELET, value_name = "DURATION", default_value = "10m", value_parser = values::deadline)]
     pub deadline: Duration,
-}
-
-/// A deadline; a shorter one would pass before the pods are restored.
-fn deadline(text: &str) -> Result<Duration, String> {
-    at_least(text, 5)
-}
-
-fn at_least_a_second(text: &str) -> Result<Duration, String> {
-    at_least(text, 1)
-}
-
-fn at_least(text: &str, seconds: u64) -> Result<Duration, String> {
-    let duration = humantime::parse_duration(text).map_err(|error| error.to_string())?;
-    if duration < Duration::from_secs(seconds) {
-        Err(format!("must be at least {seconds}s"))
-    } else {
-        Ok(duration)
-    }
-}
-
-/// A size in bytes, or with a suffix in units of 1024.
-fn size(text: &str) -> Result<u64, String> {
-    const LEAST: u64 = 64 << 10;
-    const MOST: u64 = 1 << 30;
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let shift = match &text[digits.len()..] {
-        "" => 0,
-        "K" | "KiB" => 10,
-        "M" | "MiB" => 20,
-        "G" | "GiB" => 30,
-        _ => return Err("expected a number, optionally with K, M or G".to_owned()),
-    };
-    let number: u64 = digits.parse().map_err(|error| format!("{error}"))?;
-    match number.checked_mul(1 << shift) {
-        Some(size @ LEAST..=MOST) => Ok(size),
-        _ => Err("must be at least 64K and at most 1G".to_owned()),
-    }
 }
 
 /// A whole maintenance window.
@@ -100,11 +63,11 @@ pub struct UpgradeArgs {
     ///
     /// The rollback has the same limit. Default: what the deadline leaves before the restore: --deadline less --nic-wait (twice
     /// with --rollback), --manager-wait and 60s, but at least half of --deadline.
-    #[arg(long, help_heading = TIMEOUTS, value_name = "DURATION", value_parser = at_least_a_second)]
+    #[arg(long, hide = true, value_name = "DURATION", value_parser = values::second_or_more)]
     pub command_timeout: Option<Duration>,
     /// After COMMAND, wait this long for a missing NIC and its carrier
     #[arg(long, help_heading = TIMEOUTS, value_name = "DURATION", default_value = "60s",
-        value_parser = humantime::parse_duration)]
+        value_parser = values::time)]
     pub nic_wait: Duration,
     /// What a restore waits for, and for how long.
     #[command(flatten)]
@@ -116,18 +79,18 @@ pub struct UpgradeArgs {
     #[command(flatten)]
     pub probe: ProbeArgs,
     /// Wait this long for the answers of the gateways
-    #[arg(long, help_heading = EXPERT, hide_short_help = true, value_name = "DURATION",
-        default_value = "5s", value_parser = humantime::parse_duration)]
+    #[arg(long, hide = true, value_name = "DURATION",
+        default_value = "5s", value_parser = values::time)]
     pub answer_wait: Duration,
     /// After kubelet has started, watch this long for lost links and rebuilt pods
-    #[arg(long, help_heading = EXPERT, hide_short_help = true, value_name = "DURATION",
-        default_value = "30s", value_parser = humantime::parse_duration)]
+    #[arg(long, hide = true, value_name = "DURATION",
+        default_value = "30s", value_parser = values::time)]
     pub watch: Duration,
     /// Keep this many generations of the checkpoints
-    #[arg(long, help_heading = EXPERT, hide_short_help = true, value_name = "COUNT", default_value_t = DEFAULT_KEEP)]
+    #[arg(long, hide = true, value_name = "COUNT", default_value_t = DEFAULT_KEEP)]
     pub keep: NonZeroUsize,
     /// Size limit of the window's log with COMMAND's output, such as 512K or 50M; beginning and end are kept
-    #[arg(long, help_heading = EXPERT, hide_short_help = true, value_name = "SIZE", default_value = "10M", value_parser = size)]
+    #[arg(long, hide = true, value_name = "SIZE", default_value = "10M", value_parser = values::size)]
     pub log_limit: u64,
     /// Do not ask for confirmation
     #[arg(short, long)]
@@ -155,8 +118,8 @@ pub struct UpgradeArgs {
     /// restore.
     #[arg(long, help_heading = ROLLBACK, value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
     pub rollback: Option<String>,
-    /// Accept this many lost pods without a rollback
-    #[arg(long, help_heading = EXPERT, hide_short_help = true, value_name = "COUNT", default_value_t = 0, requires = "rollback")]
+    /// Accept this many lost pods without a rollback (--rollback)
+    #[arg(long, hide = true, value_name = "COUNT", default_value_t = 0)]
     pub max_lost: usize,
     /// Return once the window is open, and print its id; `netfix wait` waits for its end
     ///
@@ -229,6 +192,6 @@ pub struct WaitArgs {
     #[arg(id = "WINDOW", value_name = "WINDOW", add = ArgValueCompleter::new(candidates::windows))]
     pub window: Option<String>,
     /// Stop waiting after this time, with exit code 124; default: wait without a limit
-    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "DURATION", value_parser = values::time)]
     pub timeout: Option<Duration>,
 }

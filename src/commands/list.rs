@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::common::answer;
 use crate::cli::PodArgs;
 use crate::context::Context;
-use crate::model::problem::StoreEffect;
+use crate::model::problem::{MatchingCause, StoreEffect};
 use crate::model::{NodeState, PodId, PodSummary, Problem};
 use crate::records::stored::{Stored, load, shown, summary_of};
 use crate::refusal::Refusal;
@@ -36,6 +36,11 @@ pub(super) fn list(pods: &PodArgs, context: &mut Context) -> Result<Document, Re
     for info in &damaged {
         let view = PodView::new(PodSummary::bare(info, None), State::Failed);
         pods.push(view.verified_in(node.as_ref()));
+    }
+    if pods.is_empty() && !selection.is_everything() {
+        return Err(MatchingCause::NoCheckpoints
+            .error(selection.to_string())
+            .into());
     }
     pods.sort_by(|a, b| a.info.id.cmp(&b.info.id));
     let document = Document {

@@ -34,7 +34,7 @@ pub(super) fn run(args: &ShowArgs, context: &mut Context) -> Result<Document, Re
                 checkpoint,
             }) = kept.flatten()
             else {
-                return Ok(answer(Exit::Failed, not_found(pod, stored), None));
+                return not_found(pod, stored);
             };
             let damaged = stored.damaged.iter().zip(stored.problems);
             let why = damaged.filter(|(damaged, _)| damaged.id == info.id);
@@ -45,7 +45,7 @@ pub(super) fn run(args: &ShowArgs, context: &mut Context) -> Result<Document, Re
         }
         _ => {
             let problem = MatchingCause::SeveralPods { pods: several }.error(pod.to_string());
-            Err(Refusal::failed(problem))
+            Err(problem.into())
         }
     }
 }
@@ -104,17 +104,17 @@ fn keep_named(pod: &Bytes, checkpoints: &mut Vec<(PodInfo, Checkpoint)>) {
     }
 }
 
-/// The pod's checkpoint may be one of those that cannot be read.
-fn not_found(pod: &Bytes, stored: Stored) -> Vec<Problem> {
+/// The pod's checkpoint is one of those that cannot be read, or there is none.
+fn not_found(pod: &Bytes, stored: Stored) -> Result<Document, Refusal> {
     let mut damaged = stored.problems;
     damaged.retain(|problem| {
         let id = problem.pod.as_ref();
         id.is_some_and(|id| id.as_str().as_bytes().starts_with(pod.as_slice()))
     });
     if damaged.is_empty() {
-        damaged.push(MatchingCause::NoCheckpoints.error(pod.to_string()));
+        return Err(MatchingCause::NoCheckpoints.error(pod.to_string()).into());
     }
-    damaged
+    Ok(answer(Exit::Failed, damaged, None))
 }
 
 /// One checkpoint beside the machine. The stored part is shown also where the machine cannot be read.

@@ -80,12 +80,12 @@ fn all_pages(dir: &Path, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// The page of one command, or that of the program with all commands: it serves a reader who has no other page.
+/// The page of one command, or that of the program, which lists the commands.
 fn manual(name: Option<&str>, out: &mut dyn Write) -> io::Result<()> {
     let Page { command, sections } = page(name);
     let man = titled(match name {
-        Some(_) => without_global(command.clone()),
-        None => command.clone(),
+        Some(_) => without_global(command),
+        None => command,
     });
     man.render_title(out)?;
     man.render_name_section(out)?;
@@ -97,18 +97,8 @@ fn manual(name: Option<&str>, out: &mut dyn Write) -> io::Result<()> {
         global.control("SH", ["GLOBAL OPTIONS"]);
         global.text([roman("The options of every command are in netfix(8).")]);
         global.to_writer(out)?;
-        return tail(sections, out);
-    }
-    man.render_subcommands_section(out)?;
-    for command in command
-        .get_subcommands()
-        .filter(|command| command.get_name() != "help")
-    {
-        writeln!(out, ".SH \"NETFIX {}\"", command.get_name().to_uppercase())?;
-        let man = Man::new(without_global(command.clone()));
-        man.render_synopsis_section(out)?;
-        man.render_description_section(out)?;
-        man.render_options_section(out)?;
+    } else {
+        man.render_subcommands_section(out)?;
     }
     tail(sections, out)
 }

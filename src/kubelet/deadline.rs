@@ -62,10 +62,8 @@ pub(crate) fn disarm(bus: &Bus, window: &Window) -> Option<Problem> {
 /// The arguments of netfix at the deadline of a unit that is still paused: a kubelet that starts while pods have no address may
 /// rebuild them. While a window's process runs it has the lock, and this does nothing.
 fn words(folder: &str, rate: Option<ProbeRate>) -> Vec<String> {
-    // A mistake in the configuration file must not keep the pods without network.
-    let words = ["--state-dir", folder, "--config-optional"];
+    let words = ["--state-dir", folder, "restore", "--nic-wait", "10s"];
     let mut words = words.map(str::to_owned).to_vec();
-    words.extend(["restore", "--nic-wait", "10s"].map(str::to_owned));
     if let Some(ProbeRate(rate)) = rate {
         words.extend(["--probe-rate".to_owned(), rate.to_string()]);
     }
@@ -124,13 +122,10 @@ mod tests {
         let restore = words("/s", Some("15/s".parse().unwrap())).join(" ");
         assert_eq!(
             restore,
-            "--state-dir /s --config-optional restore --nic-wait 10s --probe-rate 15"
+            "--state-dir /s restore --nic-wait 10s --probe-rate 15"
         );
         let restore = words("/s", None).join(" ");
-        assert_eq!(
-            restore,
-            "--state-dir /s --config-optional restore --nic-wait 10s"
-        );
+        assert_eq!(restore, "--state-dir /s restore --nic-wait 10s");
     }
 
     #[test]

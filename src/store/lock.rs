@@ -55,7 +55,7 @@ fn lock(store: &Store) -> Result<Flock<File>, StoreError> {
     let mut file = open(&path).map_err(StoreError::write("cannot open", &path))?;
     let begin = Instant::now();
     let mut until = begin + store.patience.max(MOMENT);
-    let mut notified = false;
+    let (mut notified, mut before) = (false, None);
     loop {
         file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
             Ok(lock) => return Ok(lock),
@@ -64,7 +64,7 @@ fn lock(store: &Store) -> Result<Flock<File>, StoreError> {
         };
         let now = Instant::now();
         if now >= until || !(notified || store.patience.is_zero()) {
-            let holder = known_holder(&path).unwrap_or_else(|| "another process".to_owned());
+            let holder = named(known_holder(&path), &mut before);
             // The next holder may be another guard, or not have written its line yet.
             let most = begin + patience(store, &holder);
             until = until.max(most.min(now + MOMENT));
@@ -78,6 +78,13 @@ fn lock(store: &Store) -> Result<Flock<File>, StoreError> {
         }
         thread::sleep(PAUSE);
     }
+}
+
+/// The holder for messages and for how long it is waited for. One that has just left counts once more: the next one may be free to take.
+fn named(known: Option<String>, before: &mut Option<String>) -> String {
+    let holder = known.clone().or(before.take());
+    *before = known;
+    holder.unwrap_or_else(|| "another process".to_owned())
 }
 
 /// How long a command waits for this holder.
@@ -259,11 +266,20 @@ pub(super) fn make_folder(path: &Path) -> Result<(), StoreError> {
 
 /// Refuses a folder into which others could have put files.
 pub(super) fn check_folder(path: &Path) -> Result<(), StoreError> {
+    check_mode(path, |mode| mode & 0o022 == 0)
+}
+
+/// Refuses a folder in which others could have replaced a file of root: in one with the sticky bit, such as /tmp, they cannot.
+pub(crate) fn check_shared_folder(path: &Path) -> Result<(), StoreError> {
+    check_mode(path, |mode| mode & 0o022 == 0 || mode & 0o1000 != 0)
+}
+
+fn check_mode(path: &Path, is_good: impl Fn(u32) -> bool) -> Result<(), StoreError> {
     let meta = fs::metadata(path).map_err(StoreError::io("cannot stat", path))?;
     if !meta.is_dir() {
         return Err(StoreError::io("cannot use", path)(Errno::ENOTDIR.into()));
     }
-    if meta.mode() & 0o022 != 0 || meta.uid() != nix::unistd::geteuid().as_raw() {
+    if !is_good(meta.mode()) || meta.uid() != nix::unistd::geteuid().as_raw() {
         let open = io::Error::new(
             io::ErrorKind::PermissionDenied,
             "others own it or can write to it",
@@ -271,4 +287,18 @@ pub(super) fn check_folder(path: &Path) -> Result<(), StoreError> {
         return Err(StoreError::io("cannot use", path)(open));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_holder_that_has_just_left_is_waited_for_once_more() {
+        let guard = || Some("pid 7 (guard) since 03:15".to_owned());
+        let mut before = None;
+        assert_eq!(named(guard(), &mut before), guard().unwrap());
+        assert_eq!(named(None, &mut before), guard().unwrap());
+        assert_eq!(named(None, &mut before), "another process");
+    }
 }

@@ -37,6 +37,7 @@ pub(crate) use generation::{Contents, Generation, GenerationReader, PastCheckpoi
 pub(crate) use import::{Content, Foreign, foreign};
 pub(crate) use light::{Light, Whole};
 pub use lock::Guard;
+pub(crate) use lock::check_shared_folder;
 pub(crate) use publish::publish;
 pub(crate) use unplanned::HOLD;
 

@@ -1,6 +1,7 @@
 //! Whether the programs of a window exist, and are what the kernel can run. What is found out after the pause of kubelet has cost a pause,
 //! and what is found out when the rollback starts costs the pods.
 
+use std::collections::BTreeSet;
 use std::env;
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -15,6 +16,7 @@ use nix::unistd::{AccessFlags, access};
 use crate::checked;
 use crate::model::problem::CommandCause;
 use crate::model::{Bytes, Problem};
+use crate::plan::drivers::command;
 use crate::upgrade::request::UpgradeRequest;
 
 /// Runs `--before`, `--after` and the rollback.
@@ -34,6 +36,32 @@ pub(crate) fn missing(request: &UpgradeRequest<'_>) -> Vec<Problem> {
     let faults = fault_of(&command, |_| false).into_iter();
     let faults = faults.chain(hooks.into_iter().flatten().filter_map(fault_of_hook));
     faults.map(|(word, cause)| cause.error(word)).collect()
+}
+
+/// The modules that COMMAND, the rollback or a hook loads by a name that modprobe(8) does not know. A package that COMMAND installs may
+/// bring one.
+pub(crate) fn unknown_modules(request: &UpgradeRequest<'_>) -> Vec<Problem> {
+    let rollback = request.rollback.map(|rollback| rollback.command);
+    let hooks = [request.before, request.after, rollback];
+    let lines = hooks.into_iter().flatten();
+    let lines = lines.map(|line| line.split_whitespace().map(str::to_owned).collect());
+    let texts = lines.map(|words: Vec<String>| text(&words));
+    let texts: Vec<String> = [text(request.command)].into_iter().chain(texts).collect();
+    let names: BTreeSet<&str> = texts.iter().flat_map(|text| command::loads(text)).collect();
+    let names = names.into_iter().filter(|name| is_unknown(name));
+    names
+        .map(|name| CommandCause::UnknownModule.warning(name))
+        .collect()
+}
+
+/// Whether modprobe(8) would not load it, for the kernel that runs. A machine without modprobe tells nothing.
+fn is_unknown(module: &str) -> bool {
+    let mut modprobe = Command::new("modprobe");
+    let tried = modprobe
+        .args(["-n", "-q", module])
+        .stdin(Stdio::null())
+        .output();
+    tried.is_ok_and(|tried| !tried.status.success())
 }
 
 /// The words of a command, and the text of the script that it is or gives to a shell.

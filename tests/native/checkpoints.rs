@@ -123,7 +123,7 @@ fn list_and_show_print_stored_checkpoints() {
     ])
     .lacks(&pods[1].mac());
     node.netfix("show no-such-pod")
-        .exits(1)
+        .exits(4)
         .errors(&[("checkpoint-missing", "")])
         .names("checkpoint-missing", "", &["no-such-pod"]);
 }

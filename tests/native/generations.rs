@@ -142,7 +142,7 @@ fn list_and_show_print_an_earlier_generation() {
         .exits(0)
         .stdout_has(&["1400"]);
     node.netfix(&format!("show {} --generation 1", pods[1].name()))
-        .exits(1)
+        .exits(4)
         .errors(&[("checkpoint-missing", "")]);
 }
 

@@ -109,16 +109,36 @@ fn the_configuration_file_sets_what_the_command_line_does_not() {
             { "command": "check", "option": "nic", "values": ["eth0"] },
         ] })
     );
-    alone("status").stdout_has(&["check --max-age 1s"]);
+    alone("status -v").stdout_has(&["check --max-age 1s"]);
     let named = |line: &str| format!("{}:{line}", file.display());
     write("keep = 3\n\ndeadlin = 7\n");
     run("check").exits(2).stderr_has(&[&named("3: deadlin:")]);
     run("check --nagios")
         .exits(3)
         .stdout_has(&["NETFIX UNKNOWN", "deadlin"]);
-    run("restore --config-optional")
-        .exits(0)
-        .stderr_has(&["deadlin", "continuing without"]);
+    // The night goes on with the defaults.
+    let goes_on = [
+        run("restore"),
+        run("verify"),
+        alone("status"),
+        alone("report --list"),
+        alone("resume"),
+    ];
+    for warned in goes_on {
+        warned
+            .exits(0)
+            .stderr_has(&[&named("3: deadlin:"), "continuing without"]);
+    }
+    write("keep = 3\n\n\"a\u{202e}b\" = 7\n");
+    let shown = alone("status").exits(0).stderr_has(&["a\\u{202e}b"]);
+    assert!(!shown.err.contains('\u{202e}'), "{}", shown.transcript());
+    for (line, limit) in [
+        ("deadline = \"1000000years\"", "at most"),
+        ("unit = \"../../x\"", "the name of a unit"),
+    ] {
+        write(&format!("{line}\n"));
+        alone("pause").exits(2).stderr_has(&[&named("1: "), limit]);
+    }
     node.netfix("check --config none").exits(0);
     write("keep = 3\n");
     run("check").exits(0);
@@ -126,6 +146,33 @@ fn the_configuration_file_sets_what_the_command_line_does_not() {
     run("check").exits(2).stderr_has(&["only root can write"]);
     fs::remove_file(&file).expect("rm");
     run("check").exits(2).stderr_has(&["does not exist"]);
+}
+
+#[test]
+fn a_pod_that_does_not_exist_is_refused_with_the_same_code_by_every_command() {
+    let node = Node::new();
+    let pods = node.simple_pods(1);
+    node.snapshot();
+    let before = node.state_files();
+    for words in [
+        "snapshot no-such-pod",
+        "list no-such-pod",
+        "show no-such-pod",
+        "diff no-such-pod",
+        "plan no-such-pod",
+        "restore no-such-pod",
+        "verify no-such-pod",
+        "upgrade --yes --foreground no-such-pod -- true",
+    ] {
+        let run = node.netfix(words).exits(4);
+        assert!(run.err.contains("no-such-pod"), "{}", run.transcript());
+    }
+    // The convention of monitoring plugins.
+    node.netfix("check no-such-pod").exits(3);
+    assert_eq!(node.state_files(), before);
+    // It writes what it found.
+    node.netfix("guard --once no-such-pod").exits(4);
+    assert!(pods[0].has_eth0());
 }
 
 #[test]

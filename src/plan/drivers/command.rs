@@ -1,4 +1,6 @@
-//! Which modules a command unloads, as far as its words tell.
+//! Which modules a command unloads and loads, as far as its words tell.
+
+use std::collections::BTreeSet;
 
 use crate::model::text::module_name;
 
@@ -7,14 +9,32 @@ const OPENIBD: &str = "openibd";
 
 /// Whether this text of a command or script has a `modprobe -r` or `rmmod` of the module.
 pub(crate) fn unloads(text: &str, module: &str) -> bool {
+    commands(text).any(|words| {
+        words.contains(&OPENIBD) || arguments(&words).is_some_and(|of| of_module(text, of, module))
+    })
+}
+
+/// The modules that `modprobe` is to load; not those that a variable names.
+pub(crate) fn loads(text: &str) -> BTreeSet<&str> {
+    let loaded = commands(text).filter_map(|words| {
+        let at = words.iter().position(|word| *word == "modprobe")?;
+        let rest = &words[at + 1..];
+        // Of its options only these are about loading, and none of them has a value.
+        let loads = |word: &str| matches!(word, "-v" | "-q" | "-s" | "-i" | "-b" | "-f");
+        let first = *rest.iter().find(|word| !loads(word))?;
+        let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        (!first.starts_with('-') && first.chars().all(is_name)).then_some(first)
+    });
+    loaded.collect()
+}
+
+/// The words of each command of a text, without comments.
+fn commands(text: &str) -> impl Iterator<Item = Vec<&str>> {
     let lines = text
         .lines()
         .map(|line| line.split('#').next().unwrap_or_default());
-    let mut commands = lines.flat_map(|line| line.split([';', '&', '|', '(', ')', '{', '}', '`']));
-    commands.any(|command| {
-        let words: Vec<&str> = command.split_whitespace().map(plain).collect();
-        words.contains(&OPENIBD) || arguments(&words).is_some_and(|of| of_module(text, of, module))
-    })
+    let commands = lines.flat_map(|line| line.split([';', '&', '|', '(', ')', '{', '}', '`']));
+    commands.map(|command| command.split_whitespace().map(plain).collect())
 }
 
 /// A word without quotes and folder.
@@ -76,5 +96,17 @@ mod tests {
             assert!(!unloads(text, "irdma"), "{text}");
         }
         assert!(unloads("rmmod mlx5-ib", "mlx5_ib"));
+    }
+
+    #[test]
+    fn a_command_loads_what_modprobe_gets_without_an_option_that_says_otherwise() {
+        let loaded = |text| loads(text).into_iter().collect::<Vec<_>>().join(" ");
+        let text = "modprobe -r i40e; modprobe -v i40e max_vfs=2\n/sbin/modprobe irdma # modprobe x\nmodprobe -n y; modprobe $m";
+        assert_eq!(loaded(text), "i40e irdma");
+        assert_eq!(loaded("sh -c 'modprobe -r ice && modprobe ice'"), "ice");
+        assert_eq!(
+            loaded("modprobe --show-depends z; modprobe -a a b; modprobe"),
+            ""
+        );
     }
 }

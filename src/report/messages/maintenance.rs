@@ -156,6 +156,7 @@ sentences! {
         NotAProgram { error } => "cannot be run: {error}. Nothing was changed",
         NoInterpreter { interpreter, error } => "cannot be run: its first line names {interpreter} as its interpreter: {error}. Nothing was \
             changed",
+        UnknownModule => "modprobe knows no module of this name for the kernel that runs. Check the name, unless COMMAND installs it",
         TimedOut { limit } => "still ran after {limit} (--command-timeout): netfix killed it" (limit = duration(*limit)),
         NotEnded { limit } => "still ran after {limit} (--command-timeout), and did not end after SIGKILL: the kernel keeps it, \
             usually in a driver" (limit = duration(*limit)),

@@ -60,6 +60,11 @@ pub(crate) fn run(
     found
         .blockers
         .judge_command(&programs::text(request.command));
+    let unknown = programs::unknown_modules(request).into_iter();
+    found
+        .blockers
+        .0
+        .extend(unknown.map(|problem| (Bearing::Note, problem)));
     found.unselected = Unselected::find(request, &mut found.inventory, &context.store)?;
     let problem = found.unselected.problem();
     found

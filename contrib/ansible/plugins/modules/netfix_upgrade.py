@@ -157,7 +157,8 @@ EXAMPLES = r"""
 
 RETURN = r"""
 exit_code:
-  description: The exit code of netfix; 255 if the node could not be reached, 124 if the window is still open.
+  description: >-
+    The exit code of netfix: 0 COMMAND succeeded, all pods are back, none was rebuilt; already done; with --detach: the window is open; 1 COMMAND failed, was interrupted or rolled back, or a driver has another version; all pods are back; 2 wrong usage; 4 refused; nothing was changed; 5 work is left, whatever COMMAND returned: a pod or the host is not restored or does not reach a gateway or target, a pod was rebuilt or restarted or went, a rule names a former ifindex, a pod that was not selected has lost something, or kubelet was not paused all the time or does not run; 255 if the node could not be reached, 124 if the window is still open.
   returned: always
   type: int
   sample: 0

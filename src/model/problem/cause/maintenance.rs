@@ -107,6 +107,7 @@ causes! {
         NotInPath => NotFound,
         NotAProgram { error: String } => NotFound,
         NoInterpreter { interpreter: Bytes, error: String } => NotFound,
+        UnknownModule => NotFound,
         TimedOut { limit: Duration } => CommandFailed,
         NotEnded { limit: Duration } => CommandFailed,
         EndUnknown => CommandFailed,
