@@ -157,7 +157,8 @@ fn the_plugin_merges_checks_and_reports_of_all_nodes_and_lists_those_without_an_
     let nodes = "worker-1\nworker-2\nworker-3\nworker-4\nworker-5\n";
     fs::write(cluster.scenes[0].path("nodes"), nodes).expect("a file");
     let run = cluster.plugin("check -o json", false).exits(2);
-    assert!(run.err.is_empty(), "{}", run.err);
+    assert!(!run.err.contains("not in the answer"), "{}", run.err);
+    let run = run.stderr_has(&["worker-5: no pod of netfix-check is on this node"]);
     let all: Vec<_> = owned(expected)
         .into_iter()
         .chain(owned([("worker-5", "no-report")]))
@@ -175,8 +176,22 @@ fn the_plugin_merges_checks_and_reports_of_all_nodes_and_lists_those_without_an_
     ]);
 
     assert_calls(&cluster.calls());
+    assert_status(&cluster);
     assert_reports(&cluster);
     assert_part_of_an_answer(&cluster);
+}
+
+/// The screen of one node, with its own exit code.
+fn assert_status(cluster: &Cluster<'_>) {
+    let run = cluster.plugin("status worker-1", false).exits(0);
+    run.stdout_has(&["node       worker-1", "2 of 2 pods have theirs"]);
+    let run = cluster.plugin("status worker-2", false).exits(0);
+    let lost = cluster.scenes[1].pods[0].name();
+    run.stdout_has(&[lost, "Run `netfix restore`"]);
+    let run = cluster.plugin("status worker-4", false).exits(2);
+    run.stderr_has(&["no pod of netfix-check runs on worker-4"]);
+    let run = cluster.plugin("status", false).exits(2);
+    run.stderr_has(&["status is of one node"]);
 }
 
 /// A document that is cut off costs the others nothing, and where there is no space for all nothing is said of any.
@@ -251,4 +266,62 @@ fn assert_reports(cluster: &Cluster<'_>) {
         "{}",
         cluster.calls()
     );
+}
+
+/// A `kubectl` for so many nodes: most answer with this document; one has no pod, one is cut off, one answers without end, one
+/// does not answer.
+const MANY: &str = r#"#!/bin/bash
+case " $* " in
+*' get nodes '*) exec seq -f 'node-%g' 500 ;;
+*' get pods '*) exec awk 'BEGIN { for (n = 2; n <= 500; n++) print "node-" n "\tpod-" n "\tRunning" }' ;;
+esac
+for word; do case $word in pod-*) pod=$word; break ;; esac; done
+case $pod in
+pod-2) exec head -c 300 "$DOCUMENT" ;;
+pod-3) echo '{'; exec yes '"a": 1,' ;;
+pod-4) exec sleep 600 ;;
+*) exec sed "s/\"hostname\": \"[^\"]*\"/\"hostname\": \"node-${pod#pod-}\"/" "$DOCUMENT" ;;
+esac
+"#;
+
+#[test]
+fn of_500_nodes_each_is_in_the_answer_and_those_that_do_not_answer_are_named() {
+    let node = Node::new();
+    let pod = node.pod("web").simple();
+    node.netfix_alone("snapshot").exits(0);
+    let folder = node.temp().join("bin");
+    fs::create_dir(&folder).expect("a folder");
+    tool::program(MANY, &folder.join("kubectl"));
+    let document = node.temp().join("document");
+    let answer = node.netfix_alone("check -o json").exits(0);
+    assert!(answer.out.contains(pod.name()), "{}", answer.transcript());
+    fs::write(&document, &answer.out).expect("a file");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("contrib/kubernetes/kubectl-netfix");
+    let mut command = tool::command("timeout", ["600"]);
+    command.arg(script).args(["check", "-o", "json"]);
+    command
+        .env(
+            "PATH",
+            format!("{}:/usr/sbin:/usr/bin:/sbin:/bin", folder.display()),
+        )
+        .env("DOCUMENT", &document)
+        .env("NETFIX", BINARY)
+        .env("NETFIX_KUBECTL_TIMEOUT", "20");
+    let run = Run::of(&mut command).exits(3);
+    let verdicts = verdicts(&run);
+    assert_eq!(verdicts.len(), 500);
+    let silent: Vec<_> = verdicts
+        .iter()
+        .filter(|(_, verdict)| verdict == "no-report")
+        .collect();
+    let names: Vec<&str> = silent.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["node-1", "node-2", "node-3", "node-4"]);
+    for reason in [
+        "no pod of netfix-check is on this node",
+        "no whole document",
+        "larger than 16 MiB",
+        "no answer within 20 s",
+    ] {
+        assert!(run.err.contains(reason), "{reason}: {}", run.err);
+    }
 }
