@@ -33,12 +33,11 @@ pub(super) fn text<'a>(
     style: Style,
 ) -> String {
     let titles: Titles<'_> = pods.map(|info| (&info.id, escape(&info.title()))).collect();
-    let mut groups: Vec<Group<'_>> = problems.map(Group::of).collect();
-    if !style.is_verbose() {
-        groups = folded(groups);
-        let is_equal = |group: &Group<'_>| Some((group.object.clone(), group.message.clone()));
-        groups = of_many(merged(groups, is_equal), &titles);
-    }
+    let mut groups = if style.is_verbose() {
+        problems.map(Group::of).collect()
+    } else {
+        together(problems, &titles)
+    };
     groups.sort_by_key(|group| (group.problem.severity, word(group.problem).1));
     let words = groups.chunk_by(|a, b| word(a.problem) == word(b.problem));
     let texts = words.map(|groups| {
@@ -49,12 +48,22 @@ pub(super) fn text<'a>(
     texts.collect()
 }
 
+/// These problems, equal ones of several pods together.
+pub(super) fn together<'a>(
+    problems: impl Iterator<Item = &'a Problem>,
+    titles: &Titles<'a>,
+) -> Vec<Group<'a>> {
+    let groups = folded(problems.map(Group::of).collect());
+    let is_equal = |group: &Group<'_>| Some((group.object.clone(), group.message.clone()));
+    of_many(merged(groups, is_equal), titles)
+}
+
 /// A problem, the pods that have it, and how it is printed.
-struct Group<'a> {
-    problem: &'a Problem,
-    pods: Vec<&'a PodId>,
-    object: String,
-    message: String,
+pub(super) struct Group<'a> {
+    pub problem: &'a Problem,
+    pub pods: Vec<&'a PodId>,
+    pub object: String,
+    pub message: String,
     /// Whether it says nothing any more that is only one pod's.
     is_general: bool,
 }

@@ -106,6 +106,8 @@ mod tests {
                 text.is_ascii() && !text.contains("**") && !text.contains("]("),
                 "{text}"
             );
+            let words = text.split_whitespace().count();
+            assert!(words <= 121, "{code}: {words} words");
             let is_long = |line: &&str| line.len() > 80 && line.trim().contains(' ');
             assert_eq!(text.lines().find(is_long), None, "{code}");
         }

@@ -180,13 +180,18 @@ fn verdict(document: &Document, check: &CheckView, style: Style) -> Option<LastL
 
 /// The status line of a monitoring plugin, with performance data behind the bar.
 fn plugin_line(document: &Document, check: &CheckView) -> String {
-    // The worst, a pod's before the node's, the first of its sort; the bar begins the performance data.
+    // The worst, a loss of the host before its pods', and a pod's before the rest of the node's, the first of its sort; the bar begins the
+    // performance data.
     let worst = document
         .problems
         .iter()
         .rev()
         .filter(|problem| problem.severity > Severity::Info)
-        .max_by_key(|problem| (problem.severity, problem.pod.is_some()));
+        .max_by_key(|problem| {
+            let is_of_pod = problem.pod.is_some();
+            let is_cause = problem.code() == Code::Degraded && !is_of_pod;
+            (problem.severity, is_cause, is_of_pod)
+        });
     let title = |id: &PodId| {
         let mut pods = document.pods.iter().map(|pod| &pod.info);
         pods.find(|info| info.id == *id).map(PodInfo::title)

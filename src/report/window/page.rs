@@ -6,6 +6,7 @@ use super::terminal::{clock_set, ended, limits, pause};
 use super::view::ReportView;
 use super::words::{self, clock, printed};
 use super::{figures, kernel, nics, settings, tables};
+use crate::model::Exit;
 use crate::model::window::{PhaseName, Rollback};
 use crate::report::page::{document, sign};
 use crate::report::text::{count, escape, expected_outage, join, milliseconds, or_dash, rehearsal};
@@ -75,10 +76,19 @@ fn header(view: &ReportView, node: &str) -> Markup {
                 div {
                     p.word { (verdict.title()) }
                     p.sentence { (view.computed.sentence) }
+                    @if let Some(next) = next(view) { p.sentence { (next) } }
                 }
             }
         }
     }
+}
+
+/// The next commands after a window that has left work.
+fn next(view: &ReportView) -> Option<&'static str> {
+    let is_incomplete = view.window.ended.is_some() && view.window.exit == Some(Exit::Partly as u8);
+    is_incomplete.then_some(
+        "Next: `netfix explain CODE` for each problem below; remove the cause; `netfix restore`; `netfix verify`",
+    )
 }
 
 fn pods(view: &ReportView) -> Markup {

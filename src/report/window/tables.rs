@@ -7,14 +7,15 @@ use super::view::ReportView;
 use super::words::{self, clock, lasted};
 use crate::model::fate::{Fate, PodFingerprint};
 use crate::model::window::{Phase, PhaseName, WindowPod};
-use crate::model::{Interface, Problem, State};
+use crate::model::{Interface, State};
 use crate::report::answered::{Answered, answers};
 use crate::report::page::bar;
-use crate::report::problems::word;
+use crate::report::problems::{Group, together, word};
 use crate::report::style::Tone;
 use crate::report::table::{Cell, KEPT, Medium, NUMBER, Table, WIDE};
 use crate::report::text::{
-    UNKNOWN, escape, join, list_or_dash, milliseconds, milliseconds_or_dash, or_dash,
+    UNKNOWN, bounded, escape, join, list_or_dash, milliseconds, milliseconds_or_dash, natural,
+    or_dash,
 };
 
 /// The phases.
@@ -88,26 +89,30 @@ pub(super) fn pods(view: &ReportView, with_good: bool) -> Table<'_, &WindowPod> 
         })
 }
 
-/// Errors, warnings and notes, for the page: a terminal has lines.
-pub(super) fn problems(view: &ReportView) -> Table<'_, &Problem> {
-    Table::new(&view.window.problems)
-        .column("Severity", KEPT, |problem| {
-            let (word, tone) = word(problem);
+/// Errors, warnings and notes, for the page, equal ones of several pods in one row: a terminal has lines.
+pub(super) fn problems(view: &ReportView) -> Table<'_, Group<'_>> {
+    let pods = view.window.pods.iter();
+    let titles = pods.map(|pod| (&pod.info.id, view.title_of(&pod.info.id)));
+    let titles = titles.collect();
+    Table::new(together(view.window.problems.iter(), &titles))
+        .column("Severity", KEPT, |group| {
+            let (word, tone) = word(group.problem);
             Cell::badge(word, tone)
         })
-        .column("Code", KEPT, |problem| problem.code())
+        .column("Code", KEPT, |group| group.problem.code())
         .heads_rows()
         .class("mono")
-        .column("Pod", KEPT, |problem| {
-            or_dash(problem.pod.as_ref().map(|id| view.title_of(id)))
+        .column("Pod", KEPT, |group| {
+            let mut names: Vec<String> = group.pods.iter().map(|id| view.title_of(id)).collect();
+            names.sort_by(|a, b| natural(a, b));
+            or_dash(Some(join(bounded(names), ", ")).filter(|names| !names.is_empty()))
         })
-        .column("What", KEPT, |problem| {
-            let (object, message) = (problem.object.text(), problem.message());
+        .column("What", KEPT, |group| {
             let page = html! {
-                @if !object.is_empty() { span.object { (escape(&object)) } ": " }
-                (escape(&message))
+                @if !group.object.is_empty() { span.object { (group.object) } ": " }
+                (group.message)
             };
-            Cell::from(message).on_page(page)
+            Cell::from(group.message.clone()).on_page(page)
         })
 }
 
