@@ -46,7 +46,7 @@ pub(super) fn restore(
     let GuardDecision::Restore(wanted) = &decided.decision else {
         drop(guard);
         let watched = watched::end_if_over(&mut decided.record, &request.upgrade, &store);
-        keep(&store, known, &decided.record);
+        keep(&store, known, &mut decided.record);
         return Ok(LookResult {
             problems: seen.unknown,
             watched: Vec::from_iter(watched),

@@ -53,7 +53,7 @@ pub(crate) fn look(
             watched::end_if_over
         };
         let watched = end(&mut decided.record, &request.upgrade, &store);
-        keep(&store, &known, &decided.record);
+        keep(&store, &known, &mut decided.record);
         return Ok(LookResult {
             problems,
             watched: Vec::from_iter(watched),

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::clock;
 use crate::guard::decide::{Choice, Decided, GuardDecision};
 use crate::guard::watched::WatchEnd;
 use crate::model::pod::identity::Holder;
 use crate::model::window::GuardRecord;
-use crate::model::{Exit, IfName, Problem};
+use crate::model::{Code, Exit, IfName, Problem};
 use crate::store::Store;
 use crate::upgrade::ledger::Upgraded;
 use crate::upgrade::request::UpgradeRequest;
@@ -58,13 +59,21 @@ impl Decided {
     }
 }
 
-/// Writes what is known, unless another netfix has the lock: the process that watches has it in memory.
-pub(super) fn keep(store: &Store, known: &GuardRecord, record: &GuardRecord) {
+/// While another netfix has the lock, what is known is written after so long.
+const UNWRITTEN: Duration = Duration::from_secs(5);
+
+/// Writes what is known. Where another netfix has the lock, the process that watches has it in memory, and the next look writes it:
+/// `status` and a guard that is started again read the file.
+pub(super) fn keep(store: &Store, known: &GuardRecord, record: &mut GuardRecord) {
     if known == record && store.load_guard().is_ok_and(|stored| stored == *record) {
         return;
     }
     let store = store.clone().patient(Duration::ZERO, |_| {});
-    if let Ok(guard) = store.lock("guard") {
-        let _ = guard.save_guard(record);
+    let saved = store
+        .lock("guard")
+        .and_then(|guard| guard.save_guard(record));
+    if saved.is_err_and(|error| error.problem().code() == Code::LockHeld) {
+        let soon = clock::boottime() + clock::milliseconds(UNWRITTEN);
+        record.again_at = Some(record.again_at.map_or(soon, |at| at.min(soon)));
     }
 }

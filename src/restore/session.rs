@@ -221,7 +221,7 @@ fn in_order(
     // Restore the host's links under the pods. What their owners bring back is left to the owners.
     progress.notice(Progress::Phase(Stage::RestoringHost, 1));
     let (links, parents) = (host.restore(progress)?, host.parents());
-    let scene = Scene {
+    let mut scene = Scene {
         probing: Probing {
             pace: Pace::new(limit.limits.probe_rate, 0, false),
             proxies: node.map_or(&[], |node| &node.proxies),
@@ -232,7 +232,7 @@ fn in_order(
     // Restore the pods, and the host's addresses beside them.
     notes.extend(in_turns(
         &mut pods,
-        scene,
+        &mut scene,
         (course, runtimes),
         &mut host,
         &mut pending,
@@ -262,7 +262,7 @@ fn in_order(
 /// Restores the pods in turns: those that need little come first, and none delays the others.
 fn in_turns(
     pods: &mut [PodJob],
-    scene: Scene<'_>,
+    scene: &mut Scene<'_>,
     (course, runtimes): (&mut Course, &RuntimeConfig),
     host: &mut HostJob<'_>,
     pending: &mut Pending,
@@ -285,9 +285,9 @@ fn in_turns(
         });
         // Change nothing in a pod that its runtime is tearing down.
         course.leave_torn(&mut taken, host.host, links, runtimes);
-        let scene = scene.paced(&taken, host);
+        *scene = scene.paced(&taken, host);
         // Probe the lost addresses, create the missing links, and observe, plan and apply inside each pod in rounds.
-        notes.extend(probed::restore(&mut taken, turn, scene, host, progress)?);
+        notes.extend(probed::restore(&mut taken, turn, *scene, host, progress)?);
         // Wait for carrier, once in a restore, and carry out the steps that need it.
         notes.extend(host.wait_for_carrier(links, progress)?);
         finish(AwaitedEvent::Carrier, &mut taken, host, links, progress)?;

@@ -40,6 +40,11 @@ impl Pace {
         Self(wanted.or((is_leased && is_short).then_some(USUAL)))
     }
 
+    /// This one, or the other where nothing has to wait: a later turn of a restore has fewer addresses, and the same switch.
+    pub(in crate::restore) fn or(self, other: Self) -> Self {
+        Self(self.0.or(other.0))
+    }
+
     /// How long the last of so many addresses waits for its turn.
     pub(super) fn last_turn(self, targets: usize) -> Duration {
         let turns = targets.saturating_sub(1) / self.most();
@@ -138,6 +143,12 @@ mod tests {
     fn without_the_option_the_pace_delays_no_pod_by_more_than_a_few_seconds() {
         let wanted = NonZeroU16::new(3).map(ProbeRate);
         assert_eq!(Pace::new(wanted, 100, false).most(), 3);
+        // A turn after a paced one.
+        let (paced, free) = (Pace::new(None, 20, true), Pace::new(None, 1, false));
+        assert_eq!(
+            (paced.or(free).most(), free.or(free).most()),
+            (15, usize::MAX)
+        );
         for (targets, most) in [(0, usize::MAX), (1, 15), (75, 15), (76, usize::MAX)] {
             assert_eq!(Pace::new(None, targets, true).most(), most, "{targets}");
             assert_eq!(Pace::new(None, targets, false).most(), usize::MAX);

@@ -25,7 +25,7 @@ pub(in crate::restore) struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    /// With the pace for the addresses of these pods and of the host.
+    /// With the pace for the addresses of these pods and of the host, at least that of the earlier turns.
     pub(in crate::restore) fn paced(self, pods: &[&mut PodJob], host: &HostJob<'_>) -> Self {
         let of_pods = pods.iter().map(|pod| pod.targets.len()).sum::<usize>();
         // What was probed in an earlier turn is announced in this one.
@@ -33,7 +33,7 @@ impl Scene<'_> {
         let (rate, all) = (host.limit.limits.probe_rate, of_pods + host.own.count());
         let pace = Pace::new(rate, all, is_leased(pods, host));
         let probing = Probing {
-            pace,
+            pace: self.probing.pace.or(pace),
             ..self.probing
         };
         Self { probing, ..self }

@@ -206,7 +206,12 @@ fn losses_of_five_kinds_take_nothing_from_healthy_pods_beside_two_that_cannot_be
         let memory = remembered(&node);
         memory["again_at"].is_null() && memory["watch"].is_null()
     };
-    assert!(wait_until(is_idle), "{}", guard.text());
+    assert!(
+        wait_until(is_idle),
+        "{:#}\n{}",
+        remembered(&node),
+        guard.text()
+    );
     // The kernel takes their namespaces down later, with events of the links under them.
     let sleeps = || {
         let idle = switches(&guard);

@@ -11,7 +11,7 @@ use nix::unistd::Pid;
 use super::{Guard, beside, once, quick, remembered, unplanned, upgrade};
 use crate::common::background::{Background, wait_until};
 use crate::common::runtimes::{ContainerOfPod, FakeCri, Sandbox, Script};
-use crate::common::{Node, Pod};
+use crate::common::{Node, Pod, tool};
 use crate::window::scene::Scene;
 
 #[test]
@@ -198,6 +198,33 @@ fn a_person_waits_for_the_restore_of_the_guard_unless_told_otherwise() {
             pod.assert_same_as(before);
         }
     }
+}
+
+#[test]
+fn what_the_guard_learns_while_another_netfix_works_is_written_afterwards() {
+    let node = Node::new();
+    let _well = node.pod("well").simple();
+    let taken = node.pod("taken").simple();
+    node.snapshot();
+    let _guard = Guard::start(&node, "--backoff 1s");
+    // Another machine's address by now.
+    node.gateway
+        .ip(&format!("addr add {}/32 dev lo", taken.address()));
+    node.lose_and_reload();
+    let incomplete = || {
+        remembered(&node)["incomplete"]
+            .as_object()
+            .map_or(0, serde_json::Map::len)
+    };
+    assert!(wait_until(|| incomplete() == 1), "{}", remembered(&node));
+    // The lock of another netfix, while the pod goes.
+    let lock = node.state_dir().join("lock").display().to_string();
+    let holder = tool::command("flock", [&lock, "sleep", "6"]).spawn();
+    let mut holder = holder.expect("flock(1)");
+    drop(taken);
+    holder.wait().expect("its end");
+    assert!(wait_until(|| incomplete() == 0), "{}", remembered(&node));
+    assert!(wait_until(|| remembered(&node)["again_at"].is_null()));
 }
 
 #[test]
