@@ -1,4 +1,10 @@
-//! The exit codes: one table for the manual pages, the documentation and the module of Ansible.
+//! The exit codes: one table for the manual pages, the documentation and the module of Ansible; and the end for wrong usage.
+
+use std::env;
+use std::io::{self, Write};
+use std::process;
+
+use clap::error::ErrorKind;
 
 /// The exit codes of each command, without that of wrong usage.
 const EXIT_STATUS: &[(&str, &str)] = &[
@@ -131,6 +137,27 @@ pub(super) fn exit_status(command: &str) -> Vec<String> {
         all.insert(at.unwrap_or(all.len()), "2  wrong usage".to_owned());
     }
     all
+}
+
+/// Ends the process for wrong usage. A monitoring plugin follows the convention of those: exit code 2 means CRITICAL there.
+pub(super) fn refuse(error: &clap::Error) -> ! {
+    if error.use_stderr() && env::args_os().any(|word| word == "--nagios") {
+        let text = error.to_string();
+        let reason = text.lines().next().unwrap_or_default();
+        let reason = reason.trim_start_matches("error: ").replace('|', "/");
+        let _ = writeln!(io::stdout(), "NETFIX UNKNOWN - {reason}");
+        process::exit(3);
+    }
+    let is_of_upgrade = env::args_os().any(|word| word == "upgrade");
+    if error.kind() == ErrorKind::MissingRequiredArgument && is_of_upgrade {
+        let _ = error.print();
+        let _ = writeln!(
+            io::stderr(),
+            "COMMAND comes after `--`: netfix upgrade --yes -- sh upgrade.sh"
+        );
+        process::exit(2);
+    }
+    error.exit()
 }
 
 #[cfg(test)]

@@ -33,6 +33,7 @@ use crate::report::{self, Form, Verb};
 
 use candidates::{DEFAULT_STATE_DIR, STATE_DIR};
 use config::CONFIG;
+use exit_status::refuse;
 
 pub use args::{
     CheckArgs, DEFAULT_KEEP, ImportArgs, PodArgs, Runtimes, Selectors, ShowArgs, SnapshotArgs,
@@ -161,7 +162,8 @@ impl Cli {
                 report::config_unused(&error);
                 ConfigFile::default()
             }
-            Err(error) => refuse(&Self::command().error(ErrorKind::ValueValidation, error)),
+            // Nothing is wrong with what was typed.
+            Err(error) => refuse(&clap::Error::raw(ErrorKind::ValueValidation, error + "\n")),
         };
         Self::with(config).unwrap_or_else(|error| refuse(&error))
     }
@@ -178,18 +180,6 @@ impl Cli {
         let cli = Self::try_parse().map_err(|error| error.to_string())?;
         config::load(cli.global.config.as_ref(), &Self::command())
     }
-}
-
-/// Ends the process for wrong usage. A monitoring plugin follows the convention of those: exit code 2 means CRITICAL there.
-fn refuse(error: &clap::Error) -> ! {
-    if error.use_stderr() && env::args_os().any(|word| word == "--nagios") {
-        let text = error.to_string();
-        let reason = text.lines().next().unwrap_or_default();
-        let reason = reason.trim_start_matches("error: ").replace('|', "/");
-        let _ = writeln!(io::stdout(), "NETFIX UNKNOWN - {reason}");
-        process::exit(3);
-    }
-    error.exit()
 }
 
 /// The commands.

@@ -50,6 +50,9 @@ pub struct FaultyLink {
     pub name: IfName,
     /// What is wrong with it now.
     pub state: LinkFault,
+    /// Its recorded driver, where it is a device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub driver: Option<String>,
 }
 
 /// The running pods that have lost their network. The kernel and what is stored show that without the runtimes, which may have
@@ -199,8 +202,15 @@ fn faulty_links(surveyed: &mut Surveyed, links: &HostLinks) -> Vec<FaultyLink> {
     let lowest = lowest.map(|(name, state)| FaultyLink {
         name: name.clone(),
         state: *state,
+        driver: driver(name, &baseline.state),
     });
     lowest.collect()
+}
+
+/// The recorded driver of a device.
+fn driver(name: &IfName, recorded: &NetState) -> Option<String> {
+    let hardware = recorded.link(name)?.hardware.as_ref()?;
+    hardware.driver.clone()
 }
 
 /// What is wrong with a link that is recorded as `then` and is `now`.

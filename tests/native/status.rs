@@ -87,7 +87,7 @@ fn the_missing_nic_and_the_pods_without_network_are_shown() {
     let node = Node::new();
     let pods = node.simple_pods(3);
     node.netfix_alone("snapshot").exits(0);
-    let run = assert_network(&node, "3 of 3 pods have theirs");
+    let run = assert_network(&node, "3 of 3 pods have their network");
     assert!(!run.out.contains("lost "), "{}", run.transcript());
     assert_eq!(line(&run, "next"), "next       nothing to do");
     assert!(line(&run, "nic").contains("eth0 ("), "{}", run.transcript());
@@ -99,7 +99,7 @@ fn the_missing_nic_and_the_pods_without_network_are_shown() {
     node.lose();
     assert!(!node.ns.has_link("eth0"));
     assert!(pods.iter().all(|pod| links(pod) == ["lo"]));
-    let run = assert_network(&node, "0 of 3 pods have theirs: eth0 is missing");
+    let run = assert_network(&node, "0 of 3 pods have their network: eth0 is missing");
     let all: Vec<&Pod<'_>> = pods.iter().collect();
     assert_lost(&run, "macvlan eth0 is gone", &all);
     assert!(!run.out.contains("\nnic "), "{}", run.transcript());
@@ -119,11 +119,11 @@ fn the_missing_nic_and_the_pods_without_network_are_shown() {
     );
 
     node.reload();
-    assert_network(&node, "0 of 3 pods have theirs: eth0 is down");
+    assert_network(&node, "0 of 3 pods have their network: eth0 is down");
     node.netfix_alone("restore").exits(0);
-    assert_network(&node, "3 of 3 pods have theirs");
+    assert_network(&node, "3 of 3 pods have their network");
     pods[1].ip("link del eth0");
-    let run = assert_network(&node, "2 of 3 pods have theirs");
+    let run = assert_network(&node, "2 of 3 pods have their network");
     assert_lost(&run, "macvlan eth0 is gone", &[&pods[1]]);
 }
 
@@ -133,7 +133,10 @@ fn a_nic_without_carrier_is_shown_beside_pods_that_have_everything() {
     let _pods = node.simple_pods(2);
     node.netfix_alone("snapshot").exits(0);
     node.gateway.ip("link set up0 down");
-    assert_network(&node, "2 of 2 pods have theirs, but eth0 has no carrier");
+    assert_network(
+        &node,
+        "2 of 2 pods have their network, but eth0 has no carrier",
+    );
     assert_eq!(
         network(&node)["links"],
         json!([{ "name": "eth0", "state": "no-carrier" }])
@@ -146,14 +149,14 @@ fn a_pod_without_interface_and_without_checkpoint_has_no_network() {
     let _old = node.simple_pods(1);
     node.netfix_alone("snapshot").exits(0);
     let young = node.pod("young").simple();
-    assert_network(&node, "2 of 2 pods have theirs");
+    assert_network(&node, "2 of 2 pods have their network");
     node.lose_and_reload();
     node.netfix_alone("restore").exits(5);
     assert_eq!(links(&young), ["lo"]);
-    let run = assert_network(&node, "1 of 2 pods has its own");
+    let run = assert_network(&node, "1 of 2 pods has its network");
     let lost = format!("lost       no interface, no checkpoint: {}", young.name());
     assert_eq!(line(&run, "lost"), lost);
-    assert_eq!(line(&run, "next"), "next       Run `netfix check`");
+    assert!(line(&run, "next").contains("rebuild the lost pods"));
 }
 
 #[test]
@@ -180,7 +183,10 @@ fn what_cannot_be_read_is_a_dash_with_its_reason_and_not_none() {
         let begin = format!("{word:<10} - (checkpoint-corrupt: ");
         assert!(line(&run, word).starts_with(&begin), "{}", run.transcript());
         // The rest is shown.
-        assert_eq!(line(&run, "network"), "network    2 of 2 pods have theirs");
+        assert_eq!(
+            line(&run, "network"),
+            "network    2 of 2 pods have their network"
+        );
         let document = status(&node, "-o json").exits(1).json();
         let unread = document["status"]["unread"]
             .as_array()

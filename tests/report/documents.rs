@@ -346,6 +346,7 @@ impl Scene {
         let missing = FaultyLink {
             name: "eth0".parse().unwrap(),
             state: LinkFault::Missing,
+            driver: Some("i40e".to_owned()),
         };
         PodNetworks {
             pods: self.pods,

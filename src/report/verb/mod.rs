@@ -1,6 +1,7 @@
 //! The verbs, alike ones in one file: the document from the facts of an engine, with its exit code, and the screen with the last line.
 
 pub(super) mod check;
+mod guard;
 mod hold;
 mod list;
 pub(super) mod plan;

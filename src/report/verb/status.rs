@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use crate::model::Nic;
 use crate::model::next::{LostPod, NextStep};
+use crate::model::{LinkFault, Nic};
 use crate::report::document::{Document, Extra, RuntimeView, StatusView};
 use crate::report::messages::observed;
 use crate::report::screen::Screen;
@@ -14,8 +14,8 @@ use crate::report::style::Style;
 use crate::report::text::{
     self, Facts, MOST, bounded, count, escape, join, or_dash, others, seconds, verb,
 };
-use crate::report::verb::hold;
-use crate::report::window::hold::{facts as of_window, short};
+use crate::report::verb::{guard, hold};
+use crate::report::window::hold::{facts as of_window, short as of_window_in_short};
 use crate::report::window::view::WindowView;
 use crate::situation::guard_now::GuardState;
 use crate::window::network::{FaultyLink, PodNetworks};
@@ -44,7 +44,7 @@ fn facts(document: &Document, status: &StatusView, style: Style) -> Facts {
     facts.push(("network", networks(status)));
     let mut rest = nics(&status.nics);
     rest.extend(window(status, is_all));
-    rest.push(("guard", guard(status)));
+    rest.push(("guard", guard::state(status)));
     let next = ("next", next(status));
     let lines = |facts: &[(&'static str, String)]| {
         let printed = text::facts(facts.to_vec(), style.lines);
@@ -72,7 +72,7 @@ fn facts(document: &Document, status: &StatusView, style: Style) -> Facts {
         }
     }
     facts.extend(rest);
-    for fact in guard_details(status) {
+    for fact in guard::details(status) {
         let needed = lines(std::slice::from_ref(&fact));
         if needed <= left {
             left -= needed;
@@ -158,7 +158,11 @@ fn nics(nics: &[Nic]) -> Facts {
 /// The open window, or how the newest one went.
 fn window(status: &StatusView, is_all: bool) -> Facts {
     if let Some(window) = &status.window {
-        let facts = if is_all { of_window } else { short };
+        let facts = if is_all {
+            of_window
+        } else {
+            of_window_in_short
+        };
         return facts(window);
     }
     let last = status.last.as_ref().map(ended);
@@ -167,52 +171,6 @@ fn window(status: &StatusView, is_all: bool) -> Facts {
         ("window", unread_or(status, StatusPart::Window, "none open")),
         ("last", last),
     ]
-}
-
-/// What `netfix guard` does.
-fn guard(status: &StatusView) -> String {
-    let Some(guard) = &status.guard else {
-        return unread_or(status, StatusPart::Guard, text::UNKNOWN);
-    };
-    let state = match guard.state {
-        GuardState::Off => "not running".to_owned(),
-        GuardState::Stopped => "not running, though enabled".to_owned(),
-        GuardState::Held => format!("held until {}", or_dash(guard.hold.as_deref().map(escape))),
-        GuardState::ReportOnly => format!(
-            "reports only: {} would have been done",
-            count(to_usize(guard.reported), "restore")
-        ),
-        GuardState::GivenUp => format!(
-            "has given up on {}",
-            join(guard.given_up.iter().map(|link| &link.name), ", ")
-        ),
-        GuardState::Watching => "watching the pods of the last restore".to_owned(),
-        GuardState::Armed => "armed".to_owned(),
-    };
-    let last = guard.last.as_ref().map(|last| {
-        let restores = count(to_usize(guard.restores), "restore");
-        format!("; {restores}, the last at {}", escape(&last.at))
-    });
-    let incomplete = others([(guard.incomplete.len(), "not completed")]);
-    format!("{state}{}{incomplete}", last.unwrap_or_default())
-}
-
-/// Which pods `netfix guard` could not complete, and what it decided last.
-fn guard_details(status: &StatusView) -> Facts {
-    let Some(guard) = &status.guard else {
-        return Vec::new();
-    };
-    let pods = guard.incomplete.iter();
-    let pods = pods.map(|pod| format!("{}: {}", escape(&pod.title), escape(&pod.why)));
-    let deeds = guard.deeds.iter();
-    let deeds = deeds.map(|deed| format!("{} {}", escape(&deed.at), escape(&deed.text)));
-    let all = bounded(pods).into_iter().chain(deeds);
-    all.map(|text| ("", text)).collect()
-}
-
-/// A count for people.
-fn to_usize(number: u64) -> usize {
-    usize::try_from(number).unwrap_or(usize::MAX)
 }
 
 /// The snapshots.
@@ -283,7 +241,7 @@ fn configured(status: &StatusView) -> Facts {
 }
 
 /// What there is where nothing is shown: nothing, or what could not be read.
-fn unread_or(status: &StatusView, part: StatusPart, none: &str) -> String {
+pub(super) fn unread_or(status: &StatusView, part: StatusPart, none: &str) -> String {
     unread(status, part).unwrap_or_else(|| none.to_owned())
 }
 
@@ -304,8 +262,11 @@ fn networks(status: &StatusView) -> String {
     let number = match network.pods {
         0 => "no pod is running".to_owned(),
         pods => {
-            let have = verb(complete, "has its own", "have theirs");
-            format!("{complete} of {} {have}{unknown}", count(pods, "pod"))
+            let have = verb(complete, "has its", "have their");
+            format!(
+                "{complete} of {} {have} network{unknown}",
+                count(pods, "pod")
+            )
         }
     };
     let joined = match (links.is_empty(), network.lost) {
@@ -329,8 +290,19 @@ fn next(status: &StatusView) -> String {
             format!("wait for {}", escape(by))
         }
         (_, Some(now)) => observed::next(now),
-        _ => next_of_pods(status).to_owned(),
+        _ => load_driver(status).unwrap_or_else(|| next_of_pods(status).to_owned()),
     }
+}
+
+/// A device that its driver has to bring back: a restore alone waits for it in vain.
+fn load_driver(status: &StatusView) -> Option<String> {
+    let links = &status.network.as_ref()?.links;
+    let mut missing = links.iter().filter(|link| link.state == LinkFault::Missing);
+    let (name, driver) = missing.find_map(|link| Some((&link.name, link.driver.as_ref()?)))?;
+    let (name, driver) = (escape(&name.to_string()), escape(driver));
+    Some(format!(
+        "load the driver of {name} (`modprobe {driver}`), then run `netfix restore`"
+    ))
 }
 
 /// The next command where no window is open.
@@ -346,6 +318,9 @@ fn next_of_pods(status: &StatusView) -> &'static str {
     let is_saved = status.last_success.is_some() && status.covered >= status.running;
     match guard {
         _ if network.is_some_and(can_restore) => "Run `netfix restore`",
+        _ if network.is_some_and(|network| network.lost > 0) => {
+            "rebuild the lost pods: nothing is stored for them"
+        }
         Some(GuardState::GivenUp) => "Run `netfix restore`",
         _ if !is_read || !network.is_some_and(is_well) => "Run `netfix check`",
         Some(GuardState::Stopped) => "Run `systemctl restart netfix-guard`",

@@ -11,7 +11,7 @@ use nix::unistd::Pid;
 use super::{Guard, beside, once, quick, remembered, unplanned, upgrade};
 use crate::common::background::{Background, wait_until};
 use crate::common::runtimes::{ContainerOfPod, FakeCri, Sandbox, Script};
-use crate::common::{Node, Pod, tool};
+use crate::common::{Node, Pod, Run, tool};
 use crate::window::scene::Scene;
 
 #[test]
@@ -389,6 +389,27 @@ fn a_restore_by_hand_is_in_the_history_of_the_node_and_pushes_no_window_out() {
     let run = beside(&node, "report").exits(0);
     run.stdout_has(&["2 of 2 pods restored; no gateway was asked: `netfix verify` does"]);
     node.netfix("check").exits(0);
+    // After a window, a restore by hand repairs what that left: the report is still about the window.
+    let words = "upgrade --yes --foreground --no-pause --watch 0s";
+    let window = node.script_alone("true", "exec \"$@\" -- true", words);
+    Run::of(&mut { window }).exits(0);
+    pods[0].ip("link del eth0");
+    node.netfix("restore").exits(0);
+    let listed = beside(&node, "report --list -o json").exits(0).json();
+    let listed = listed["windows"].as_array().expect("windows").clone();
+    assert_eq!(listed.len(), 3, "{listed:#?}");
+    let run = beside(&node, "report").exits(0);
+    run.stdout_has(&["opened by netfix upgrade"]);
+}
+
+#[test]
+fn a_damaged_checkpoint_of_a_pod_that_answers_is_a_warning_of_verify() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    node.snapshot();
+    fs::write(node.checkpoint_of(&pods[0]), "{").expect("a damaged file");
+    let run = node.netfix("verify").exits(0).errors(&[]);
+    run.warnings(&[("checkpoint-corrupt", pods[0].name())]);
 }
 
 #[test]

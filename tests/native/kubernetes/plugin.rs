@@ -184,7 +184,7 @@ fn the_plugin_merges_checks_and_reports_of_all_nodes_and_lists_those_without_an_
 /// The screen of one node, with its own exit code.
 fn assert_status(cluster: &Cluster<'_>) {
     let run = cluster.plugin("status worker-1", false).exits(0);
-    run.stdout_has(&["node       worker-1", "2 of 2 pods have theirs"]);
+    run.stdout_has(&["node       worker-1", "2 of 2 pods have their network"]);
     let run = cluster.plugin("status worker-2", false).exits(0);
     let lost = cluster.scenes[1].pods[0].name();
     run.stdout_has(&[lost, "Run `netfix restore`"]);

@@ -44,7 +44,7 @@ fn kubelet_runs_again_and_each_lost_pod_is_reported_then_and_later() {
     scene.netfix("wait").exits(5);
     let id = record["id"].as_str().expect("an id");
     status(&[
-        "network    0 of 2 pods have theirs: eth0 is missing\n",
+        "network    0 of 2 pods have their network: eth0 is missing\n",
         "lost       macvlan eth0 is gone: ",
         "next       Run `netfix restore`",
         "window     none open",
@@ -59,7 +59,7 @@ fn kubelet_runs_again_and_each_lost_pod_is_reported_then_and_later() {
     scene.load_driver();
     scene.netfix("restore").exits(0);
     scene.assert_networks();
-    status(&["network    2 of 2 pods have theirs\n", "(exit 5)"]);
+    status(&["network    2 of 2 pods have their network\n", "(exit 5)"]);
 }
 
 #[test]
