@@ -5,7 +5,7 @@ DOCUMENTATION = r"""
 ---
 module: netfix_upgrade
 short_description: Upgrade a NIC driver in a maintenance window that restores every pod
-version_added: 0.1.0
+version_added: 0.9.0
 description:
   - Runs C(netfix upgrade) on a node. It checks the node, takes a snapshot, pauses kubelet, runs the command that reloads the
     driver, restores the network of every pod, and checks that no pod was rebuilt.
