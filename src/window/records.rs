@@ -88,11 +88,13 @@ pub(crate) fn find(wanted: Option<&str>, store: &Store) -> Result<WindowRecord, 
     };
     let open = open.filter(|open| !ids.contains(&open.id));
     ids.extend(open.iter().map(|open| open.id.clone()));
-    let id = match wanted {
-        None if open.is_none() => last_of_interest(&ids, store),
+    // Restores by hand that follow a window repaired what it left.
+    let last = match (wanted, &open) {
+        (None, None) => store.last_window()?,
         _ => None,
     };
-    let id = id.map_or_else(|| choose(wanted, &ids), Ok)?;
+    let id = last.as_ref().map(|last| Ok(last.id.as_str()));
+    let id = id.unwrap_or_else(|| choose(wanted, &ids))?;
     let (window, standing) = if let Some(open) = open.filter(|open| open.id == id) {
         let standing = of_open(&open);
         (open, standing)
@@ -105,16 +107,6 @@ pub(crate) fn find(wanted: Option<&str>, store: &Store) -> Result<WindowRecord, 
         standing,
         problems,
     })
-}
-
-/// The newest record of a window or of the guard, if only restores by hand follow it: they repaired what it left.
-fn last_of_interest<'a>(ids: &'a [String], store: &Store) -> Option<&'a str> {
-    let is_by_hand = |id: &str| {
-        let window = store.load_window(id).ok().flatten();
-        window.is_some_and(|window| window.is_outside())
-    };
-    let newest = ids.iter().rev().map(String::as_str);
-    newest.into_iter().find(|id| !is_by_hand(id))
 }
 
 /// Waits until a window is closed, but no longer than that; `None`: without a limit. `wanted` is the window's id or its
