@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn the_command_line_wins_over_the_file_and_a_command_over_all() {
-        let text = "nic-wait = \"9s\"\nnic = [\"eth0\", \"eth1\"]\nkeep = 7\n[restore]\nnic-wait = \"2m\"\n";
+        let text = "nic-wait = \"9s\"\nnic = [\"eth0\", \"eth1\"]\nkeep = 7\nmax-lost = 3\n[restore]\nnic-wait = \"2m\"\n";
         let wait = |line: &str| match with(text, line).command {
             Verb::Restore(args) => args.nic_wait.unwrap().as_secs(),
             Verb::Upgrade(args) => args.nic_wait.as_secs(),
@@ -266,8 +266,8 @@ mod tests {
         };
         let nics: Vec<String> = args.nics.iter().map(ToString::to_string).collect();
         assert_eq!(
-            (nics.join(" "), args.keep.get()),
-            ("eth0 eth1".to_owned(), 7)
+            (nics.join(" "), args.keep.get(), args.max_lost),
+            ("eth0 eth1".to_owned(), 7, 3)
         );
     }
 

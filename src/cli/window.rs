@@ -119,7 +119,13 @@ pub struct UpgradeArgs {
     #[arg(long, help_heading = ROLLBACK, value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
     pub rollback: Option<String>,
     /// Accept this many lost pods without a rollback (--rollback)
-    #[arg(long, hide = true, value_name = "COUNT", default_value_t = 0)]
+    #[arg(
+        long,
+        hide = true,
+        requires = "rollback",
+        value_name = "COUNT",
+        default_value_t = 0
+    )]
     pub max_lost: usize,
     /// Return once the window is open, and print its id; `netfix wait` waits for its end
     ///

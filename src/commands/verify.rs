@@ -1,13 +1,9 @@
 //! `netfix verify`: do the host and the pods reach their gateways, and the pods what they need?
 
-use std::collections::BTreeSet;
-
 use crate::cli::VerifyArgs;
 use crate::context::Context;
-use crate::gateways::Reachability;
 use crate::inventory::Inventory;
 use crate::inventory::sockets::named;
-use crate::model::{Code, PodId};
 use crate::records::stored::{load_in_part, load_node};
 use crate::refusal::Refusal;
 use crate::report::Document;
@@ -40,15 +36,5 @@ pub(super) fn run(args: &VerifyArgs, context: &mut Context) -> Result<Document, 
     let answering = answering::record(pods, host, node.as_ref(), answers, &context.store);
     verified.problems.extend(answering);
     verified.problems.extend(named::dead(node.as_ref()));
-    // The probe of a running pod needs no checkpoint.
-    let probed = verified.pods.iter();
-    let probed = probed.filter(|pod| pod.answers.state != Reachability::Failed);
-    let probed: BTreeSet<&PodId> = probed.map(|pod| &pod.pod.info.id).collect();
-    for problem in &mut verified.problems {
-        let is_probed = problem.pod.as_ref().is_some_and(|id| probed.contains(id));
-        if is_probed && problem.code() == Code::CheckpointCorrupt {
-            *problem = problem.clone().demoted();
-        }
-    }
     Ok(report::verify(verified, args.selectors.is_used()))
 }

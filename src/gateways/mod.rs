@@ -31,7 +31,7 @@ use crate::inventory::{Inventory, private};
 use crate::kernel::Error;
 use crate::matching::Selection;
 use crate::model::problem::GatewayCause;
-use crate::model::{AnswerRecord, NodeIdentity, NodeState, PodSummary, Problem};
+use crate::model::{AnswerRecord, Code, NodeIdentity, NodeState, PodSummary, Problem};
 use crate::progress::{Listener, Progress, Stage};
 use crate::records::stored::Stored;
 use crate::refusal::Refusal;
@@ -120,6 +120,7 @@ pub(crate) fn verify(
         unanswered.extend(take(question, answer, &mut host, &mut pods, limits));
     }
     problems.extend(cut_off::find(&mut inventory, &recorded, &mut pods, limits));
+    demote_damaged(&mut problems, &pods);
     Ok(Verified {
         node: inventory.node,
         host,
@@ -224,6 +225,19 @@ fn take(
         kind,
         cause,
     })
+}
+
+/// The probe of a running pod needs no checkpoint: one that is damaged is a warning there.
+fn demote_damaged(problems: &mut [Problem], probed: &[VerifiedPod]) {
+    let probed = probed.iter();
+    let probed = probed.filter(|one| one.answers.state != Reachability::Failed);
+    let probed: BTreeSet<_> = probed.map(|one| &one.pod.info.id).collect();
+    for problem in problems {
+        let is_probed = problem.pod.as_ref().is_some_and(|id| probed.contains(id));
+        if is_probed && problem.code() == Code::CheckpointCorrupt {
+            *problem = problem.clone().demoted();
+        }
+    }
 }
 
 /// Adds the pods whose checkpoint cannot be read, and sorts all.

@@ -148,8 +148,10 @@ pub(super) fn ago(then: Timestamp, now: Timestamp) -> String {
         .map_or_else(|_| then.to_string(), |age| format!("{} ago", seconds(age)))
 }
 
-/// Lines of a screen: what each is about, and the fact.
-pub(super) type Facts = Vec<(&'static str, String)>;
+/// A line of a screen: what it is about, and the fact.
+pub(super) type Fact = (&'static str, String);
+/// The lines of a screen.
+pub(super) type Facts = Vec<Fact>;
 
 /// The lines as a text, in so many columns if there is a limit: a long fact is continued below its beginning.
 pub(super) fn facts(facts: Facts, width: Option<usize>) -> String {

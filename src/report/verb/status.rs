@@ -12,7 +12,7 @@ use crate::report::messages::observed;
 use crate::report::screen::Screen;
 use crate::report::style::Style;
 use crate::report::text::{
-    self, Facts, MOST, bounded, count, escape, join, or_dash, others, seconds, verb,
+    self, Fact, Facts, MOST, bounded, count, escape, join, or_dash, others, seconds, verb,
 };
 use crate::report::verb::{guard, hold};
 use crate::report::window::hold::{facts as of_window, short as of_window_in_short};
@@ -46,31 +46,16 @@ fn facts(document: &Document, status: &StatusView, style: Style) -> Facts {
     rest.extend(window(status, is_all));
     rest.push(("guard", guard::state(status)));
     let next = ("next", next(status));
-    let lines = |facts: &[(&'static str, String)]| {
-        let printed = text::facts(facts.to_vec(), style.lines);
-        printed.lines().count()
-    };
+    let lines = |facts: &[Fact]| text::facts(facts.to_vec(), style.lines).lines().count();
     let needed = lines(&facts) + lines(&rest) + 1;
     let mut left = if is_all {
         usize::MAX
     } else {
         LINES.saturating_sub(needed)
     };
-    let lost = lost_together(status);
-    for (at, (why, pods)) in lost.iter().enumerate() {
-        // One line for each of the others.
-        let space = left.saturating_sub(lost.len() - at - 1).max(left.min(1));
-        let most = if is_all { pods.len() } else { MOST };
-        let fitting = (1..=pods.len().min(most)).rev().find_map(|number| {
-            let fact = [("lost", named(why, pods, number))];
-            let needed = lines(&fact);
-            (needed <= space).then_some((fact, needed))
-        });
-        if let Some((fact, needed)) = fitting {
-            left -= needed;
-            facts.extend(fact);
-        }
-    }
+    let lost = fitting(&lost_together(status), left, is_all, lines);
+    left -= lines(&lost);
+    facts.extend(lost);
     facts.extend(rest);
     for fact in guard::details(status) {
         let needed = lines(std::slice::from_ref(&fact));
@@ -83,6 +68,30 @@ fn facts(document: &Document, status: &StatusView, style: Style) -> Facts {
         facts.extend(details(status));
     }
     facts.push(next);
+    facts
+}
+
+/// The losses with as many names of pods as the lines that are left hold: one line at least for each of the others.
+fn fitting(
+    lost: &[(String, Vec<String>)],
+    mut left: usize,
+    is_all: bool,
+    lines: impl Fn(&[Fact]) -> usize,
+) -> Facts {
+    let mut facts = Facts::new();
+    for (at, (why, pods)) in lost.iter().enumerate() {
+        let space = left.saturating_sub(lost.len() - at - 1).max(left.min(1));
+        let most = if is_all { pods.len() } else { MOST };
+        let fitting = (1..=pods.len().min(most)).rev().find_map(|number| {
+            let fact = ("lost", named(why, pods, number));
+            let needed = lines(std::slice::from_ref(&fact));
+            (needed <= space).then_some((fact, needed))
+        });
+        if let Some((fact, needed)) = fitting {
+            left -= needed;
+            facts.push(fact);
+        }
+    }
     facts
 }
 

@@ -159,6 +159,12 @@ fn the_plugin_merges_checks_and_reports_of_all_nodes_and_lists_those_without_an_
     let run = cluster.plugin("check -o json", false).exits(2);
     assert!(!run.err.contains("not in the answer"), "{}", run.err);
     let run = run.stderr_has(&["worker-5: no pod of netfix-check is on this node"]);
+    let silent: Vec<_> = run
+        .err
+        .lines()
+        .filter_map(|line| line.split(':').next())
+        .collect();
+    assert_eq!(silent, ["worker-3", "worker-4", "worker-5"], "{}", run.err);
     let all: Vec<_> = owned(expected)
         .into_iter()
         .chain(owned([("worker-5", "no-report")]))

@@ -85,6 +85,7 @@ fn times_and_options_that_do_not_fit_together_are_wrong_usage() {
             "upgrade --yes --command-timeout none -- true",
             "--command-timeout",
         ),
+        ("upgrade --yes --max-lost 2 -- true", "--rollback"),
         (
             "upgrade --yes --no-pause --unit kubelet -- true",
             "--no-pause",

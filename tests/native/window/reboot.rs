@@ -161,6 +161,7 @@ fn after_a_reset_every_reader_says_that_a_reboot_ended_the_window_and_any_comman
                 .netfix("status")
                 .stdout_has(&["ended by a reboot in phase command"])
                 .lacks("closes its record")
+                .stdout_has(&["next       rebuild the lost pods"])
                 .lacks("netfix resume");
             let status = scene.netfix("status -o json").exits(0).json();
             let next = &status["status"]["window"]["next"];
