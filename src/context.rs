@@ -31,6 +31,8 @@ pub struct ConfigFile {
     pub path: Option<PathBuf>,
     /// Its settings, those of one command last.
     pub settings: Vec<ConfigSetting>,
+    /// Why it is not used.
+    pub error: Option<String>,
 }
 
 /// An option with another default.

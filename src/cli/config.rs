@@ -80,6 +80,7 @@ pub(super) fn load(named: Option<&OsString>, program: &Command) -> Result<Config
     Ok(ConfigFile {
         path: Some(path),
         settings,
+        error: None,
     })
 }
 
@@ -89,8 +90,13 @@ fn parse(file: &Path, text: &str, program: &Command) -> Result<Vec<ConfigSetting
         let before = text.get(..span.start).unwrap_or(text);
         before.matches('\n').count() + 1
     };
-    let table =
-        DeTable::parse(text).map_err(|error| at(file, error.span().map(line), error.message()))?;
+    let table = DeTable::parse(text).map_err(|error| {
+        let line = error.span().map(line);
+        let content = line.and_then(|line| text.lines().nth(line - 1));
+        let content = content.map(|content| content.trim().chars().take(60));
+        let content = content.map(|content| format!("`{}`: ", content.collect::<String>()));
+        at(file, line, &(content.unwrap_or_default() + error.message()))
+    })?;
     let mut settings = Vec::new();
     for (key, value) in entries(table.get_ref()) {
         let name = key.get_ref().as_ref();
@@ -142,9 +148,10 @@ fn setting(
         .find(|(owner, _)| command.is_none_or(|command| owner.get_name() == command));
     let Some((_, argument)) = argument else {
         let whose = command.map(|command| format!(" for {command}"));
-        let whose = whose.unwrap_or_default();
+        let similar = similar(option).map(|one| format!(". Did you mean {one}?"));
+        let [whose, similar] = [whose, similar].map(Option::unwrap_or_default);
         return Err(format!(
-            "{option}: no option that can be set here{whose}. See docs/reference/configuration.md"
+            "{option}: no option that can be set here{whose}{similar}. See docs/reference/configuration.md"
         ));
     };
     let values =
@@ -155,6 +162,14 @@ fn setting(
         option: option.to_owned(),
         values,
     })
+}
+
+/// The option that was probably meant.
+fn similar(option: &str) -> Option<&'static str> {
+    let all = OPTIONS.iter().copied();
+    let all = all.map(|one| (strsim::jaro_winkler(one, option), one));
+    let nearest = all.max_by(|(a, _), (b, _)| a.total_cmp(b));
+    nearest.and_then(|(likeness, one)| (0.8..1.0).contains(&likeness).then_some(one))
 }
 
 fn is_repeatable(argument: &Arg) -> bool {
@@ -244,6 +259,7 @@ mod tests {
         let config = ConfigFile {
             path: None,
             settings: parsed(text).unwrap(),
+            error: None,
         };
         let program = applied(&config, Cli::command());
         let matches = program.try_get_matches_from(line.split(' ')).unwrap();
@@ -276,15 +292,15 @@ mod tests {
         for (text, error) in [
             (
                 "\ndeadlin = \"5m\"",
-                "/c.toml:2: deadlin: no option that can be set here",
+                "/c.toml:2: deadlin: no option that can be set here. Did you mean deadline?",
             ),
             (
                 "yes = true",
-                "/c.toml:1: yes: no option that can be set here",
+                "/c.toml:1: yes: no option that can be set here. See",
             ),
             (
                 "[restore]\ndeadline = \"5m\"",
-                "/c.toml:2: deadline: no option that can be set here for restore",
+                "/c.toml:2: deadline: no option that can be set here for restore. See",
             ),
             (
                 "[frobnicate]\na = 1",
@@ -295,10 +311,6 @@ mod tests {
                 "/c.toml:1: keep: expected a text, such as \"60s\", or a number",
             ),
             (
-                "keep = 0",
-                "/c.toml:1: keep: invalid value '0' for '--keep <COUNT>'",
-            ),
-            (
                 "\n\nruntime = \"podman\"",
                 "/c.toml:3: runtime: invalid value 'podman' for '--runtime <RUNTIME>' [possible values: auto",
             ),
@@ -306,7 +318,8 @@ mod tests {
                 "deadline = \"1s\"",
                 "/c.toml:1: deadline: invalid value '1s' for '--deadline <DURATION>': must be at least 5s",
             ),
-            ("keep = 1\nkeep = 2", "/c.toml:2: duplicate key"),
+            ("keep = 1\nkeep = 2", "/c.toml:2: `keep = 2`: duplicate key"),
+            ("keep = 1\nnic-wait = 60s", "/c.toml:2: `nic-wait = 60s`: "),
         ] {
             let found = parsed(text).unwrap_err();
             assert!(found.starts_with(error), "{text:?}: {found}");

@@ -50,7 +50,7 @@ const EXIT_STATUS: &[(&str, &str)] = &[
         "verify",
         "0  the host and every pod reach their gateways and targets\n\
             1  no pod reaches all of its own\n\
-            4  refused: no such pod, a runtime cannot be queried, not root\n\
+            4  refused: no such pod, not root\n\
             5  some pods, or the host, do not reach one; stderr names each",
     ),
     (
@@ -81,7 +81,7 @@ const EXIT_STATUS: &[(&str, &str)] = &[
         "guard",
         "0  with --once: nothing is lost, or it is restored; else: ended by a signal\n\
             1  with --once: something is lost and was left so, or there is no snapshot of this boot\n\
-            4  refused: no such pod, not root\n\
+            4  refused: no such pod, no snapshot was ever taken (not with --once), the lock is held (--hold), not root\n\
             5  with --once: a restore is incomplete; stderr names each pod",
     ),
     (

@@ -160,7 +160,12 @@ impl Cli {
             // A mistake in it must not keep the pods without network.
             Err(error) if self.command.is_needed_after_a_loss() => {
                 report::config_unused(&error);
-                ConfigFile::default()
+                let named = self.global.config.as_ref().map(PathBuf::from);
+                ConfigFile {
+                    path: Some(named.unwrap_or_else(|| config::DEFAULT_CONFIG.into())),
+                    error: Some(error),
+                    ..ConfigFile::default()
+                }
             }
             // Nothing is wrong with what was typed.
             Err(error) => refuse(&clap::Error::raw(ErrorKind::ValueValidation, error + "\n")),
@@ -171,6 +176,11 @@ impl Cli {
     /// The command line of this process with these defaults.
     pub(crate) fn with(config: ConfigFile) -> Result<Self, clap::Error> {
         let matches = config::applied(&config, Self::command()).try_get_matches()?;
+        let upgrade = matches.subcommand_matches("upgrade");
+        if upgrade.is_some_and(UpgradeArgs::has_limit_alone) {
+            let message = "--max-lost is for --rollback, which is not given";
+            return Err(Self::command().error(ErrorKind::MissingRequiredArgument, message));
+        }
         let cli = Self::from_arg_matches(&matches)?;
         Ok(Self { config, ..cli })
     }
@@ -329,7 +339,7 @@ pub enum Command {
     },
     /// Report a window: phases, kubelet's pause, each pod's outage
     ///
-    /// Every pod is listed as it was before and after. `upgrade` and `pause` leave a record; the last 50 are kept. The
+    /// Every pod is listed as it was before and after. `upgrade` and `pause` leave a record; the last 50 are kept, and the last 50 of other restores. The
     /// open window is reported too.
     #[command(after_help = examples::REPORT)]
     Report(ReportArgs),

@@ -104,7 +104,7 @@ fn environment(command: &Command, name: Option<&str>) -> Vec<String> {
     }
     if name == Some("upgrade") {
         all.extend(lines(
-            "PATH, HOME, LANG, LC_ALL, TZ, TERM, NETFIX_*  what COMMAND gets from this shell, unless --foreground is given",
+            "PATH, HOME, LANG, LC_ALL, TZ, TERM, COLUMNS, NO_COLOR, NETFIX_*  what COMMAND gets from this shell, unless --foreground is given",
         ));
     }
     all

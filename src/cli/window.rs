@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::NonEmptyStringValueParser;
-use clap::{Args, ValueHint};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, ValueHint};
 use clap_complete::ArgValueCompleter;
 
 use super::args::{DEFAULT_KEEP, Runtimes, Selectors, TargetArgs};
@@ -119,13 +120,7 @@ pub struct UpgradeArgs {
     #[arg(long, help_heading = ROLLBACK, value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
     pub rollback: Option<String>,
     /// Accept this many lost pods without a rollback (--rollback)
-    #[arg(
-        long,
-        hide = true,
-        requires = "rollback",
-        value_name = "COUNT",
-        default_value_t = 0
-    )]
+    #[arg(long, hide = true, value_name = "COUNT", default_value_t = 0)]
     pub max_lost: usize,
     /// Return once the window is open, and print its id; `netfix wait` waits for its end
     ///
@@ -161,6 +156,12 @@ pub struct UpgradeArgs {
 }
 
 impl UpgradeArgs {
+    /// Whether --max-lost was typed without the rollback that it is for. The configuration file may set it for all windows.
+    pub(super) fn has_limit_alone(matches: &ArgMatches) -> bool {
+        let is_typed = matches.value_source("max_lost") == Some(ValueSource::CommandLine);
+        is_typed && !matches.contains_id("rollback")
+    }
+
     /// Why the times do not fit together: a COMMAND that runs longer than the deadline meets a kubelet that rebuilds pods.
     pub(super) fn conflict(&self) -> Option<String> {
         let (timeout, deadline) = (self.command_timeout?, self.hold.deadline);

@@ -55,8 +55,8 @@ fn carry_out(args: &GuardArgs, context: &mut Context) -> Result<u8, Refusal> {
         let mut input: LookInput = serde_json::from_slice(&text).unwrap_or_default();
         let settings = mem::take(&mut input.config);
         let cli = Cli::with(ConfigFile {
-            path: None,
             settings,
+            ..ConfigFile::default()
         });
         let args = match cli.map(|cli| cli.command) {
             Ok(Command::Guard(args)) => args,
@@ -105,7 +105,7 @@ fn hold(time: Duration, context: &Context) -> Result<u8, Refusal> {
     });
     context.store.lock("guard")?.save_hold(hold.as_ref())?;
     say_and_log(&match hold {
-        Some(GuardHold { until, .. }) => GuardDecision::Held { until }.to_string(),
+        Some(GuardHold { until, .. }) => GuardDecision::Held { until, lost: 0 }.to_string(),
         None => "no longer held".to_owned(),
     });
     Ok(Exit::Done as u8)

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::assessment::Assessment;
 use super::judge::{Judge, PodFate};
-use super::sight::{InsideSight, PodSight, Sight, WindowSight};
+use super::sight::{InsideSight, Sight, WindowSight};
 use super::turns::Turns;
 use crate::model::window::{GUARD_SCHEMA, GuardRecord};
 use crate::model::{IfName, Loss, PodId, is_false};
@@ -36,8 +36,8 @@ pub(crate) enum GuardDecision {
     NoSnapshot,
     /// A window is open.
     LeftToWindow { command: String },
-    /// A person keeps the guard still.
-    Held { until: String },
+    /// A person keeps the guard still, while so many pods are lost.
+    Held { until: String, lost: usize },
     /// These are not back.
     WaitsFor { missing: Vec<IfName> },
     /// A pod could not be observed, or its record not be read: nothing says that it has its network.
@@ -174,15 +174,13 @@ fn kept_still(sight: &Sight) -> Option<(GuardDecision, u64)> {
     }
     let hold = sight.hold.as_ref()?;
     let until = hold.until.clone();
-    Some((GuardDecision::Held { until }, hold.left))
+    let lost = sight.pods.iter().filter(|pod| pod.is_lost).count();
+    Some((GuardDecision::Held { until, lost }, hold.left))
 }
 
 /// Decides.
 pub(crate) fn decide(record: &GuardRecord, sight: &Sight, choice: Choice) -> Decided {
     let mut next = remembered(record, sight);
-    if let Some((decision, left)) = kept_still(sight) {
-        return Decided::still(decision, next, sight.now + left);
-    }
     let judge = Judge {
         links: &sight.links,
         settled: next.settled.clone(),
@@ -191,11 +189,15 @@ pub(crate) fn decide(record: &GuardRecord, sight: &Sight, choice: Choice) -> Dec
         host_on: &sight.host_on,
     };
     let deleted = judge.deleted();
-    let fates: Vec<(&PodSight, PodFate)> = sight
-        .pods
-        .iter()
-        .map(|pod| (pod, judge.fate(pod, &deleted)))
-        .collect();
+    let fates = judge.fates(&sight.pods, &deleted);
+    let is_unsure = sight.is_unread || fates.iter().any(|(_, fate)| *fate == PodFate::Unknown);
+    if let Some((decision, left)) = kept_still(sight) {
+        // What a window or a person has restored meanwhile is settled.
+        if !is_unsure {
+            judge.settle(&mut next, &fates);
+        }
+        return Decided::still(decision, next, sight.now + left);
+    }
     let fresh = judge.not_told(&deleted, &mut next.told);
     let missing = judge.missing();
     // Pods wait for no device that only the host has something on.
@@ -215,7 +217,6 @@ pub(crate) fn decide(record: &GuardRecord, sight: &Sight, choice: Choice) -> Dec
         deleted: &deleted,
         turns: &turns,
     };
-    let is_unsure = sight.is_unread || found.has(PodFate::Unknown);
     next.reports_only = choice.reports_only;
     let decision = found.decision(&next, sight, choice, waits);
     if !is_unsure {

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::guard::sight::{InsideSight, LinkSight, PodSight};
 use crate::model::{
-    Hardware, HostSide, IfName, Indexed, Link, LinkGraph, LinkKind, Loss, NetState, PodInfo, Tie,
+    Hardware, HostSide, IfName, Indexed, Link, LinkGraph, LinkKind, NetState, PodInfo, Tie,
 };
 use crate::plan::{HostLinks, PodVerdict};
 use crate::records::matched::Matched;
 use crate::records::survey::Surveyed;
-use crate::situation::{Comparison, host_loss, host_losses};
+use crate::situation::{Comparison, host_losses};
 
 /// The host's devices and its links under pods, by their recorded names.
 pub(super) fn links(
@@ -107,13 +107,6 @@ pub(super) fn damaged(surveyed: &Surveyed) -> Vec<String> {
     let unmatched = surveyed.unmatched.iter().map(|one| &one.pod.info);
     let is_damaged = |info: &&PodInfo| surveyed.damaged.iter().any(|one| one.id == info.id);
     unmatched.filter(is_damaged).map(PodInfo::title).collect()
-}
-
-/// What the host has lost of what its record has for all pods.
-pub(super) fn host(surveyed: &Surveyed) -> Option<Loss> {
-    let (link, what) = host_loss(surveyed).filter(|_| !surveyed.is_selection)?;
-    let link = link.to_string();
-    Some(Loss { link, what })
 }
 
 /// The devices of the host under what it has lost.

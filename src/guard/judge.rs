@@ -49,8 +49,10 @@ impl Judge<'_> {
         let Some(link) = self.links.get(name) else {
             return false;
         };
+        // A snapshot that is newer than what was settled has it as it is.
         let settled = self.settled.get(name).copied().unwrap_or(link.recorded);
-        link.now.is_some_and(|now| now != settled)
+        link.now
+            .is_some_and(|now| now != settled && now != link.recorded)
     }
 
     fn below(&self, name: &IfName) -> &[IfName] {
@@ -209,8 +211,18 @@ impl Judge<'_> {
         below.any(|name| self.is_gone(&name) || self.is_remade(&name))
     }
 
+    /// What became of these pods.
+    pub(super) fn fates<'p>(
+        &self,
+        pods: &'p [PodSight],
+        deleted: &BTreeSet<IfName>,
+    ) -> Vec<(&'p PodSight, PodFate)> {
+        let fate = |pod| (pod, self.fate(pod, deleted));
+        pods.iter().map(fate).collect()
+    }
+
     /// What became of a pod.
-    pub(super) fn fate(&self, pod: &PodSight, deleted: &BTreeSet<IfName>) -> PodFate {
+    fn fate(&self, pod: &PodSight, deleted: &BTreeSet<IfName>) -> PodFate {
         if pod.is_unknown {
             return PodFate::Unknown;
         }

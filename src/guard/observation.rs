@@ -14,7 +14,7 @@ use crate::plan::PodVerdict;
 use crate::records::prepare::SurveyRequest;
 use crate::records::survey::Surveyed;
 use crate::refusal::Refusal;
-use crate::situation::{Depth, Situation, guard_now};
+use crate::situation::{Depth, Situation, guard_now, lost_of_host};
 use crate::store::{Store, StoreError};
 use crate::upgrade::ledger::GUARD;
 use crate::window::log_file::DEFAULT_LIMIT;
@@ -65,7 +65,7 @@ pub(super) fn observe(request: &GuardRequest, store: &Store) -> Result<GuardObse
         links: facts::links(&surveyed, &graph, &compared),
         pods: facts::pods(&surveyed, &graph, &compared),
         damaged: facts::damaged(&surveyed),
-        host: facts::host(&surveyed),
+        host: lost_of_host(&surveyed).filter(|_| !surveyed.is_selection),
         host_on: facts::host_on(&surveyed, &graph),
         no_match: (!(selection.is_everything() || has_pods)).then(|| selection.to_string()),
         ..empty_sight()

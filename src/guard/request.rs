@@ -47,7 +47,7 @@ impl Decided {
             left: match self.decision {
                 GuardDecision::Well
                 | GuardDecision::LeftToWindow { .. }
-                | GuardDecision::Held { .. } => Exit::Done,
+                | GuardDecision::Held { lost: 0, .. } => Exit::Done,
                 GuardDecision::NoPod { .. } => Exit::Refused,
                 _ => Exit::Failed,
             },

@@ -5,6 +5,7 @@ mod answered;
 mod docs;
 mod document;
 mod fleet;
+mod folded;
 mod messages;
 mod metrics;
 mod page;

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::{Code, PodId, PodInfo, Problem, Severity};
+use crate::report::folded;
 use crate::report::style::{Style, Tone};
 use crate::report::text::{MOST, count, escape, join, lines, more, natural};
 
@@ -13,7 +14,7 @@ pub(super) const FEW: usize = 3;
 const MANY: usize = 4;
 
 /// The names of pods by their id.
-type Titles<'a> = BTreeMap<&'a PodId, String>;
+pub(super) type Titles<'a> = BTreeMap<&'a PodId, String>;
 
 /// The word for a problem's severity, and how bad it is.
 pub(super) fn word(problem: &Problem) -> (&'static str, Tone) {
@@ -53,7 +54,7 @@ pub(super) fn together<'a>(
     problems: impl Iterator<Item = &'a Problem>,
     titles: &Titles<'a>,
 ) -> Vec<Group<'a>> {
-    let groups = folded(problems.map(Group::of).collect());
+    let groups = folded::folded(problems.map(Group::of).collect(), titles);
     let is_equal = |group: &Group<'_>| Some((group.object.clone(), group.message.clone()));
     of_many(merged(groups, is_equal), titles)
 }
@@ -82,27 +83,6 @@ impl<'a> Group<'a> {
     fn kind(&self) -> String {
         format!("{} {}", self.problem.severity, self.problem.code())
     }
-}
-
-/// The problems that one cause of the kernel's log explains are a count behind it.
-fn folded(groups: Vec<Group<'_>>) -> Vec<Group<'_>> {
-    let is_cause = |group: &Group<'_>| group.problem.code() == Code::KernelLog;
-    let (mut causes, mut others): (Vec<_>, Vec<_>) = groups.into_iter().partition(is_cause);
-    for cause in causes
-        .iter_mut()
-        .filter(|one| one.problem.because.is_some())
-    {
-        let all = others.len();
-        others.retain(|other| other.problem.because != cause.problem.because);
-        if let explained @ 1.. = all - others.len() {
-            let explained = count(explained, "problem");
-            let message = &cause.message;
-            cause.message =
-                format!("{message}. {explained} of the device come from that (-v lists them)");
-        }
-    }
-    others.extend(causes);
-    others
 }
 
 /// One group of those of a kind that have the same key. Those without a pod or a key stay as they are.
@@ -217,25 +197,31 @@ fn messages(groups: &[Group<'_>], titles: &Titles<'_>, style: Style) -> Vec<Stri
 
 /// One line without its severity: what it is about comes first.
 fn line(group: &Group<'_>, titles: &Titles<'_>) -> String {
-    let title = |id: &PodId| titles.get(id).cloned().unwrap_or_else(|| id.to_string());
-    let mut pods = group.pods.clone();
-    pods.sort_by(|a, b| natural(&title(a), &title(b)));
-    pods.dedup();
-    let names = join(pods.iter().take(FEW).map(|id| title(id)), ", ");
-    let all = count(pods.len(), "pod");
-    let who = match pods.as_slice() {
-        [] => String::new(),
-        [id] if title(id) == id.as_str() => format!("pod {id}: "),
-        [id] => format!("pod {} ({id}): ", title(id)),
-        few if few.len() <= FEW => format!("{all} ({names}): "),
-        many => format!("{all} ({names} and {} more): ", many.len() - FEW),
-    };
-    let is_pod = |object: &str| matches!(pods.as_slice(), [id] if object == id.as_str());
+    let who = named(&group.pods, titles);
+    let who = who.map_or_else(String::new, |who| format!("{who}: "));
+    let is_pod = |object: &str| matches!(group.pods.as_slice(), [id] if object == id.as_str());
     let object = match &group.object {
         object if object.is_empty() || is_pod(object) => String::new(),
         object => format!("{object}: "),
     };
     format!("{}: {who}{object}{}", group.problem.code(), group.message)
+}
+
+/// These pods, the first of them by name.
+pub(super) fn named(pods: &[&PodId], titles: &Titles<'_>) -> Option<String> {
+    let title = |id: &PodId| titles.get(id).cloned().unwrap_or_else(|| id.to_string());
+    let mut pods = pods.to_vec();
+    pods.sort_by(|a, b| natural(&title(a), &title(b)));
+    pods.dedup();
+    let names = join(pods.iter().take(FEW).map(|id| title(id)), ", ");
+    let all = count(pods.len(), "pod");
+    Some(match pods.as_slice() {
+        [] => return None,
+        [id] if title(id) == id.as_str() => format!("pod {id}"),
+        [id] => format!("pod {} ({id})", title(id)),
+        few if few.len() <= FEW => format!("{all} ({names})"),
+        many => format!("{all} ({names} and {} more)", many.len() - FEW),
+    })
 }
 
 #[cfg(test)]

@@ -74,7 +74,7 @@ pub(super) fn others(numbers: impl IntoIterator<Item = (usize, impl Display)>) -
     )
 }
 
-/// `248 of 250 pods come back identical, 2 not rehearsed (0.6 s)`.
+/// `248 of 250 pods come back identical, 2 not rehearsed (600 ms)`.
 pub(super) fn rehearsal(figures: &Rehearsal) -> String {
     let Rehearsal {
         pods,
@@ -111,14 +111,16 @@ pub(super) fn rehearsed(figures: &Rehearsal) -> String {
     format!("rehearsed: {}", rehearsal(figures))
 }
 
-/// `expected outage: restore 0.3 s, driver reload 4.2 s`: what a window adds up from; the restore with the probe of addresses.
+/// `expected outage: restore 300 ms, driver reload 4.2 s`: what a window adds up from; the restore with the probe of addresses.
 pub(super) fn expected_outage(figures: &Rehearsal) -> String {
     let was_measured = figures.host || figures.pods > 0;
     let restore = was_measured.then_some(figures.restore_ms + figures.probe_ms);
     format!(
         "expected outage: restore {}, driver reload {}",
         milliseconds_or_dash(restore),
-        milliseconds_or_dash(figures.reload_ms)
+        figures
+            .reload_ms
+            .map_or_else(|| "not measured yet".to_owned(), milliseconds)
     )
 }
 

@@ -8,7 +8,7 @@ use crate::managers::configured;
 use crate::matching::host_baseline::HostBaseline;
 use crate::model::problem::{Cause, MatchingCause, PlanCause};
 use crate::model::text::join;
-use crate::model::{IfName, LossCause, Problem, Severity};
+use crate::model::{IfName, Loss, LossCause, Problem, Severity};
 use crate::plan::{self, HostLinks, Plan, snapshot_quality};
 use crate::records::survey::Surveyed;
 
@@ -47,6 +47,13 @@ pub(crate) fn not_selected(host: &Host, baseline: &HostBaseline) -> Option<Probl
 /// What the host has lost since its state was recorded.
 pub(crate) fn host_loss(surveyed: &Surveyed) -> Option<(IfName, LossCause)> {
     host_losses(surveyed).into_iter().next()
+}
+
+/// The same for people.
+pub(crate) fn lost_of_host(surveyed: &Surveyed) -> Option<Loss> {
+    let (link, what) = host_loss(surveyed)?;
+    let link = link.to_string();
+    Some(Loss { link, what })
 }
 
 /// All that the host has lost of what it had for all pods.

@@ -57,7 +57,8 @@ impl Known<'_> {
             }
         };
         problems.extend(is_given_up.then(|| SnapshotCause::HostGivenUp.info("host")));
-        let is_good = !has_lost && (self.is_whole || self.stored.node.is_none());
+        let is_whole = self.is_whole && !self.may_hide_loss();
+        let is_good = !has_lost && (is_whole || self.stored.node.is_none());
         let change = if is_good || is_given_up {
             let former = if is_given_up {
                 BTreeMap::new()
@@ -121,6 +122,27 @@ impl Known<'_> {
         let recorded = self.stored.node.as_ref();
         let then = recorded.and_then(|recorded| recorded.state.link(&under.name));
         then.is_some_and(|then| then.flags.up)
+    }
+
+    /// Whether a link under a pod that is not selected was made anew since the host's state was recorded: the pod may be lost, and
+    /// the recorded number is what shows that.
+    fn may_hide_loss(&self) -> bool {
+        let Some(recorded) = self.stored.node.as_ref() else {
+            return false;
+        };
+        let is_selected = |id: &PodId| self.pods.iter().any(|one| one.pod.info.id == *id);
+        let is_remade = |under: &StackLink| {
+            let mut links = self.moment.links_after.iter();
+            let now = links.find(|now| is_it(under, now));
+            let then = recorded.state.link(&under.name);
+            then.zip(now)
+                .is_some_and(|(then, now)| then.index != now.index)
+        };
+        let mut unselected = self
+            .stored
+            .stacks(&self.moment.node)
+            .filter(|(id, _)| !self.gone.contains_key(*id) && !is_selected(id));
+        !self.moment.everything && unselected.any(|(_, under)| is_remade(under))
     }
 
     /// The host's links under every checkpoint of this boot that stays.

@@ -190,6 +190,10 @@ impl Ledger {
                 failed: restored.broken().count(),
                 is_selection: restored.is_selection,
             });
+            let is_device = |problem: &&Problem| problem.missing_device().is_some();
+            for problem in restored.problems.iter().filter(is_device) {
+                session.log(&Event::Failed(problem.clone()));
+            }
         }
         self.problems.forget_network();
         let problems = mem::take(&mut restored.problems);

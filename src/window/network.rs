@@ -9,14 +9,14 @@ use crate::inventory::observe::Host;
 use crate::kernel::link;
 use crate::matching::Selection;
 use crate::model::next::{LostPod, LostPods};
-use crate::model::{IfName, LinkFault, NetState, Problem, StackLink};
+use crate::model::{IfName, LinkFault, Loss, NetState, Problem, StackLink};
 use crate::plan::{HostLinks, PodVerdict};
 use crate::records::fallback::FallbackRequest;
 use crate::records::rejected::Reason;
 use crate::records::stored::load_in_part;
 use crate::records::survey::{Finding, Surveyed, Unmatched, survey};
 use crate::refusal::Refusal;
-use crate::situation::{Comparison, Depth, Situation};
+use crate::situation::{Comparison, Depth, Situation, lost_of_host};
 use crate::store::Store;
 
 /// The network of the running pods.
@@ -34,6 +34,9 @@ pub struct PodNetworks {
     pub unknown: usize,
     /// Devices of the host and links under the pods that do not work, without those on such a link.
     pub links: Vec<FaultyLink>,
+    /// What the host has lost of its own.
+    #[serde(serialize_with = "in_words")]
+    pub host: Option<Loss>,
     /// The pods that have lost it.
     #[serde(rename = "lost_pods", serialize_with = "each")]
     pub which: LostPods,
@@ -41,6 +44,15 @@ pub struct PodNetworks {
 
 fn each<S: Serializer>(lost: &LostPods, to: S) -> Result<S::Ok, S::Error> {
     lost.pods.serialize(to)
+}
+
+#[allow(clippy::ref_option, reason = "serde calls it")]
+fn in_words<S: Serializer>(loss: &Option<Loss>, to: S) -> Result<S::Ok, S::Error> {
+    let words = |loss: &Loss| {
+        let what = loss.what.word().to_string();
+        BTreeMap::from([("link", loss.link.clone()), ("what", what)])
+    };
+    loss.as_ref().map(words).serialize(to)
 }
 
 /// A link of the host that worked when it was recorded.
@@ -75,16 +87,15 @@ impl PodNetworks {
         let mut problems = Vec::new();
         let mut all = Vec::new();
         for (matched, compared) in surveyed.matched.iter().zip(&compared.pods) {
-            let id = &matched.info.id;
             all.push(match &compared.verdict {
                 PodVerdict::Lost(_) => NetworkState::Lost,
                 PodVerdict::InSync | PodVerdict::Drifted => NetworkState::Complete,
                 PodVerdict::CutOff { what, .. } => {
-                    problems.push(what.problem().of(id));
+                    problems.push(what.problem().of(&matched.info.id));
                     NetworkState::CutOff
                 }
                 PodVerdict::Unknown(problem) => {
-                    problems.push(problem.clone().of(id));
+                    problems.push(problem.clone().of(&matched.info.id));
                     NetworkState::Unknown
                 }
             });
@@ -118,6 +129,7 @@ impl PodNetworks {
             cut_off: count(NetworkState::CutOff),
             unknown: count(NetworkState::Unknown),
             links: faulty_links(surveyed, &compared.links),
+            host: lost_of_host(surveyed),
             which: LostPods {
                 without_checkpoint: lost.len() - with_record,
                 pods: lost,

@@ -253,6 +253,11 @@ impl WindowSession {
     pub(crate) fn note_restored(&mut self, restored: &Restored) {
         let now = self.now();
         let host = restored.host.as_ref().map(|(_, state)| (*state).into());
+        // A later look finds what was restored before.
+        let host = host.map(|state: State| match self.window.host {
+            Some(State::Restored) if state == State::InSync => State::Restored,
+            _ => state,
+        });
         self.window.host = host.or(self.window.host);
         restored.note_settings(&mut self.window.settings);
         if let Some(lost) = &restored.devices_lost {

@@ -69,10 +69,23 @@ pub(super) fn from_line(line: &str) -> Vec<ReportedProblem> {
         }
     };
     let (first, text) = rest.split_once(": ").unwrap_or((rest, ""));
-    match pods(first) {
-        Some(pods) => pods.iter().map(|pod| reported(Some(pod), text)).collect(),
-        None => vec![reported(None, rest)],
+    if let Some(pods) = pods(first) {
+        return pods.iter().map(|pod| reported(Some(pod), text)).collect();
     }
+    let waiting = on_it(rest).into_iter();
+    let waiting = waiting.map(|pod| reported(Some(pod), rest));
+    waiting.chain([reported(None, rest)]).collect()
+}
+
+/// The pods that a missing device takes along: `the device is missing. On it: eth0.3, 2 pods (ID, ID)`.
+fn on_it(text: &str) -> Vec<&str> {
+    let Some((_, all)) = text.split_once(". On it: ") else {
+        return Vec::new();
+    };
+    let mut begins = [0]
+        .into_iter()
+        .chain(all.match_indices(", ").map(|(at, _)| at + 2));
+    begins.find_map(|at| pods(&all[at..])).unwrap_or_default()
 }
 
 fn severity(line: &str) -> Option<(&'static str, &str)> {

@@ -322,3 +322,19 @@ fn the_host_must_send_the_packets_of_a_pod_whose_gateway_it_is_to_that_pod() {
     run.names(CODE, missing.name(), &[&missing.address(), "elsewhere"])
         .names(CODE, elsewhere.name(), &["EHOSTUNREACH"]);
 }
+
+#[test]
+fn a_route_to_nowhere_over_a_gateway_is_an_error_of_plan_and_restore() {
+    let node = Node::without_addresses();
+    let pods = node.simple_pods(2);
+    node.snapshot();
+    node.netfix("verify").exits(0);
+    pods[0].ip(&format!("route add blackhole {GATEWAY4}"));
+    let names = |run: Run| {
+        let run = run.exits(5).errors(&[("degraded", pods[0].name())]);
+        run.names("degraded", pods[0].name(), &["netfix cannot restore that"]);
+    };
+    names(node.netfix_json("plan"));
+    names(node.netfix_json("restore"));
+    assert!(!pings(&pods[0], GATEWAY4) && pings(&pods[1], GATEWAY4));
+}

@@ -19,13 +19,11 @@ fn network(node: &Node) -> Value {
     run.json()["status"]["network"].clone()
 }
 
-/// The same without the list of lost pods.
+/// The same without the list of lost pods, and what the host has lost.
 fn counts(node: &Node) -> Value {
     let mut network = network(node);
-    network
-        .as_object_mut()
-        .expect("an object")
-        .remove("lost_pods");
+    let keys = network.as_object_mut().expect("an object");
+    keys.retain(|key, _| !matches!(key.as_str(), "lost_pods" | "host"));
     network
 }
 
@@ -200,4 +198,24 @@ fn what_cannot_be_read_is_a_dash_with_its_reason_and_not_none() {
         }
     }
     status(&node, "").exits(0);
+}
+
+#[test]
+fn a_loss_of_the_host_alone_is_named_and_the_next_command_restores_it() {
+    let node = Node::new();
+    let _pods = node.simple_pods(2);
+    node.netfix_alone("snapshot").exits(0);
+    assert_eq!(network(&node)["host"], Value::Null);
+    node.ns.ip("route del default");
+    let has = "2 of 2 pods have their network";
+    let run = assert_network(
+        &node,
+        &format!("{has}; the host's eth0 has lost its default route"),
+    );
+    assert_eq!(line(&run, "next"), "next       Run `netfix restore`");
+    let lost = json!({ "link": "eth0", "what": "default-route" });
+    assert_eq!(network(&node)["host"], lost);
+    node.netfix_alone("restore").exits(0);
+    let run = assert_network(&node, has);
+    assert_eq!(line(&run, "next"), "next       nothing to do");
 }

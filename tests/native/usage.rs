@@ -107,7 +107,7 @@ fn the_configuration_file_sets_what_the_command_line_does_not() {
             { "command": null, "option": "max-age", "values": ["1h"] },
             { "command": "check", "option": "max-age", "values": ["1s"] },
             { "command": "check", "option": "nic", "values": ["eth0"] },
-        ] })
+        ], "error": null })
     );
     alone("status -v").stdout_has(&["check --max-age 1s"]);
     let named = |line: &str| format!("{}:{line}", file.display());
@@ -129,6 +129,11 @@ fn the_configuration_file_sets_what_the_command_line_does_not() {
             .exits(0)
             .stderr_has(&[&named("3: deadlin:"), "continuing without"]);
     }
+    alone("status").stdout_has(&[
+        &format!("config     not used: {}", named("3: deadlin:")),
+        "Did you mean deadline?",
+        "next       correct the configuration file",
+    ]);
     write("keep = 3\n\n\"a\u{202e}b\" = 7\n");
     let shown = alone("status").exits(0).stderr_has(&["a\\u{202e}b"]);
     assert!(!shown.err.contains('\u{202e}'), "{}", shown.transcript());

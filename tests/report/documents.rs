@@ -1,9 +1,11 @@
 //! The documents of a realistic node: pods of several namespaces on VLANs over an i40e NIC.
 
 use netfix::model::next::{KubeletNow, LostPod, LostPods, NextStep, WindowNow};
+use netfix::model::problem::PlanCause;
 use netfix::model::window::GuardDeed;
 use netfix::model::{
-    GatewayAnswer, Interface, Loss, LossCause, Nic, PodId, PodInfo, Problem, State, Window,
+    GatewayAnswer, Hardware, IfName, Interface, Loss, LossCause, Nic, PodId, PodInfo, Problem,
+    State, Window,
 };
 use netfix::report::{
     CheckStatus, CheckView, ConfigView, Document, Extra, FaultyLink, GivenUpLink, GuardNow,
@@ -156,15 +158,26 @@ impl Scene {
         for view in &mut document.pods {
             (view.before, view.after) = (Some(Vec::new()), Some(Vec::new()));
         }
-        let message = "the host's eth0 (i40e, 0000:3b:00.0) is missing";
-        document.problems = Self::each(&document, "error", "parent-missing", "eth0", message);
-        document.problems.push(problem(
-            "error",
-            "parent-missing",
-            None,
-            "eth0",
-            "is missing (i40e, 0000:3b:00.0)",
-        ));
+        let [eth0, vlan]: [IfName; 2] = ["eth0", "eth0.3"].map(|name| name.parse().unwrap());
+        let hardware = Hardware {
+            driver: Some("i40e".to_owned()),
+            bus: Some("0000:3b:00.0".to_owned()),
+            ..Hardware::default()
+        };
+        let on_vlan = || PlanCause::HostLinkMissing {
+            parent: vlan.clone(),
+        };
+        let on_eth0 = PlanCause::OwnLinkMissing {
+            parent: eth0.clone(),
+        };
+        let pods = document.pods.iter();
+        let of_pods = pods.map(|pod| on_vlan().error(&eth0).of(&pod.info.id));
+        let missing = PlanCause::DeviceMissing {
+            hardware: Some(hardware),
+        };
+        document.problems = of_pods
+            .chain([on_eth0.error(&vlan), missing.error(&eth0)])
+            .collect();
         document
     }
 
@@ -250,6 +263,7 @@ impl Scene {
                     option: "deadline".to_owned(),
                     values: vec!["20m".to_owned()],
                 }],
+                error: None,
             }),
             nics: self.nics(),
             private_namespaces: 2,
@@ -355,6 +369,7 @@ impl Scene {
             cut_off: 0,
             unknown: usize::from(self.lost),
             links: self.lost.then_some(missing).into_iter().collect(),
+            host: None,
             which: self.lost_pods(),
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use netfix::model::window::WindowPod;
+use netfix::model::window::{WindowKind, WindowPod};
 use netfix::model::{Interface, Problem, Severity, Window};
 use scraper::{Html, Selector};
 
@@ -23,6 +23,26 @@ fn select<'a>(html: &'a Html, selector: &str) -> Vec<scraper::ElementRef<'a>> {
 
 fn words(element: scraper::ElementRef<'_>) -> String {
     element.text().collect::<String>()
+}
+
+#[test]
+fn the_page_says_what_its_record_is_of() {
+    for (kind, of) in [
+        (None, "Maintenance window"),
+        (Some(WindowKind::Unplanned), "Restore by netfix guard"),
+        (Some(WindowKind::Restore), "Restore by netfix restore"),
+        (Some(WindowKind::Accept), "Loss accepted by netfix snapshot"),
+    ] {
+        let mut window = fixture("well");
+        window.kind = kind;
+        for pod in &mut window.pods {
+            pod.rebuilt = None;
+        }
+        let page = Machine::with(&[window]).page();
+        assert_eq!(words(select(&parsed(&page), "p.over")[0]), of);
+        let is_watched = page.contains("watch for rebuilt pods has not ended");
+        assert_eq!(is_watched, kind == Some(WindowKind::Unplanned), "{of}");
+    }
 }
 
 #[test]

@@ -69,6 +69,7 @@ fn config(file: &ConfigFile) -> Option<ConfigView> {
     Some(ConfigView {
         file: file.path.as_ref()?.display().to_string(),
         settings: settings.collect(),
+        error: file.error.clone(),
     })
 }
 

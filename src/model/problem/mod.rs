@@ -9,9 +9,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::PodId;
 use super::text::escape;
 use super::window::LoggedCause;
+use super::{IfName, PodId};
 
 pub use cause::*;
 pub use object::Object;
@@ -60,6 +60,7 @@ pub enum Code {
     NoSpace,
     NotAdvertised,
     NotFound,
+    NotRehearsed,
     NotSelected,
     NotTheHost,
     OtherBoot,
@@ -257,6 +258,13 @@ impl Problem {
             _ => false,
         };
         is_unread && self.is_error()
+    }
+
+    /// The device of the host that is missing by it.
+    pub(crate) fn missing_device(&self) -> Option<&IfName> {
+        let is_missing = matches!(*self.cause, Cause::Plan(PlanCause::DeviceMissing { .. }));
+        let device = self.object.device();
+        device.filter(|_| is_missing && self.pod.is_none())
     }
 
     /// Whether the pod or the command failed by it.

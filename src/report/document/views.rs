@@ -106,6 +106,8 @@ pub struct ConfigView {
     pub file: String,
     /// What it sets.
     pub settings: Vec<SettingView>,
+    /// Why it is not used, with its path and line; null: it is.
+    pub error: Option<String>,
 }
 
 /// An option with the default that the configuration file sets.

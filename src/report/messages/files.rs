@@ -187,7 +187,7 @@ sentences! {
         MoreDiffer { more } => "{objects} would differ after a restore" (objects = more_objects(*more)),
         Failed { error } => "could not be rehearsed: {error}",
         TimeOver { limit } => "the rehearsal has taken {limit}: the other pods are not rehearsed" (limit = duration(*limit)),
-        NotRehearsed { why } => "is not rehearsed: {why}" (why = why.words()),
+        NotRehearsed { why } => "{why}" (why = why.words()),
         LeftToDaemon { more: 0 } => "would be left to its daemon, as in a twin of the node",
         LeftToDaemon { more } => "would be left to its daemon, and {objects} to theirs, as in a twin of the node" (
             objects = more_objects(*more)
@@ -214,13 +214,13 @@ fn more_objects(more: usize) -> String {
 impl Unrehearsed {
     fn words(&self) -> &'static str {
         match self {
-            Self::Device => "it is a device, and there is only one of it",
-            Self::Elsewhere => "it is on a link in another namespace",
+            Self::Device => "is a hardware device: a twin cannot have it",
+            Self::Elsewhere => "is on a link in another namespace: a twin cannot have that",
             Self::Kind => "a twin cannot have a link of this kind",
-            Self::Below => "a link of the host below it is not rehearsed",
-            Self::NoRecord => "it has no checkpoint",
+            Self::Below => "a host link under it cannot be rehearsed",
+            Self::NoRecord => "has no checkpoint",
             Self::Partial => "its record has gaps",
-            Self::Lost => "it has lost a part of its network",
+            Self::Lost => "has lost a part of its network",
         }
     }
 }

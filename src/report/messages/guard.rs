@@ -9,10 +9,11 @@ use crate::report::text::bounded;
 
 sentences! {
     GuardDecision {
-        Well => "watching: nothing of the last snapshot is lost",
+        Well => "watching: nothing to restore",
         NoSnapshot => "no snapshot of this boot to compare with. Run `netfix snapshot`",
         LeftToWindow { command } => "the window of `netfix {command}` is open: nothing to do until it is closed",
-        Held { until } => "held until {until}: nothing is restored",
+        Held { until, lost: 0 } => "held until {until}: nothing is restored",
+        Held { until, lost } => "held until {until}: nothing is restored; lost: {pods}" (pods = count(*lost, "pod")),
         WaitsFor { missing } => "the network is lost: waiting for {missing}" (missing = or_devices(missing)),
         Unsure => "could not observe everything: looking again",
         NoPod { selectors } => "no running network namespace matches {selectors}",

@@ -194,7 +194,7 @@ sentences! {
 
 sentences! {
     HookCause {
-        BeforeFailed { cause } => "--before {cause}: COMMAND did not run, nothing was changed",
+        BeforeFailed { cause } => "--before {cause}: COMMAND did not run; only the snapshot was written",
         AfterFailed { cause } => "--after {cause}; the exit code does not depend on it",
         AfterTimedOut { limit } => "--after still ran after {limit}: netfix killed it; the exit code does not depend on it"
             (limit = duration(*limit)),

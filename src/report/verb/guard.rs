@@ -41,7 +41,8 @@ pub(super) fn details(status: &StatusView) -> Facts {
     };
     let pods = still_lost(status, guard);
     let pods = pods.map(|pod| format!("{}: {}", escape(&pod.title), escape(&pod.why)));
-    let deeds = guard.deeds.iter();
+    // Without -v there is space for few.
+    let deeds = guard.deeds.iter().rev();
     let deeds = deeds.map(|deed| format!("{} {}", escape(&deed.at), short(&deed.text)));
     let all = bounded(pods).into_iter().chain(deeds);
     all.map(|text| ("", text)).collect()

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::pods::{count_in, framed, listed, step_list, steps, steps_of_host, whole};
 use crate::model::net::link::nic::present;
-use crate::model::problem::{Cause, PlanCause};
-use crate::model::{Code, Exit, PodId, Problem, State};
+use crate::model::problem::{Cause, PlanCause, RestoreCause};
+use crate::model::{Code, Exit, Loss, PodId, Problem, State};
 use crate::plan::PodVerdict;
 use crate::records::lost::Unrestorable;
 use crate::records::matched::Matched;
@@ -29,8 +29,11 @@ pub(crate) fn drift(seen: Situation, notes: Vec<Problem>, exit_code: bool) -> Do
         steps: comparison.host.lines(),
         ..NodeView::recorded(&surveyed.node, recorded)
     };
+    let of_host = comparison.host.problems;
+    // What the host gets may be what the pods lack.
+    let host_is_done = node.steps.is_empty() && !of_host.iter().any(Problem::is_error);
     let mut problems = surveyed.all_problems();
-    problems.extend(comparison.host.problems);
+    problems.extend(of_host);
     // A restore of what is missing now does not need these, so it would not fail.
     problems.extend(comparison.unsupported.into_iter().map(Problem::demoted));
     let lost = surveyed.lost_pods().into_iter();
@@ -41,7 +44,7 @@ pub(crate) fn drift(seen: Situation, notes: Vec<Problem>, exit_code: bool) -> Do
     });
     let mut pods: Vec<PodView> = lost.collect();
     for (matched, compared) in surveyed.matched.iter().zip(comparison.pods) {
-        let (view, found) = pod(matched, compared);
+        let (view, found) = pod(matched, compared, host_is_done);
         pods.push(view);
         let found = found.into_iter();
         problems.extend(found.map(|problem| problem.of(&matched.info.id)));
@@ -62,13 +65,21 @@ pub(crate) fn drift(seen: Situation, notes: Vec<Problem>, exit_code: bool) -> Do
     }
 }
 
-fn pod(matched: &Matched, compared: Compared) -> (PodView, Vec<Problem>) {
+/// A pod that is lost, and gets no step, where the host gets none either, is an error: a restore leaves it so.
+fn pod(matched: &Matched, compared: Compared, host_is_done: bool) -> (PodView, Vec<Problem>) {
     let mut view = PodView::new(matched.summary(), State::from(&compared.verdict));
     if let PodVerdict::Unknown(problem) = compared.verdict {
         return (view, vec![problem]);
     }
     view.steps = compared.plan.lines();
     let mut problems = compared.plan.problems;
+    let is_planned = !view.steps.is_empty() || problems.iter().any(Problem::is_error);
+    if let PodVerdict::Lost(Loss { link, what }) = compared.verdict.clone()
+        && host_is_done
+        && !is_planned
+    {
+        problems.push(RestoreCause::StillLost { what }.error(link));
+    }
     if let PodVerdict::CutOff { what, .. } = compared.verdict {
         problems.push(what.problem());
     }
@@ -139,8 +150,8 @@ fn missing_devices(document: &Document) -> Option<String> {
     let devices: Vec<String> = document
         .problems
         .iter()
-        .filter(|problem| matches!(*problem.cause, Cause::Plan(PlanCause::DeviceMissing { .. })))
-        .map(|problem| problem.object.to_string())
+        .filter_map(Problem::missing_device)
+        .map(ToString::to_string)
         .collect();
     let waiting: BTreeSet<&PodId> = document
         .problems

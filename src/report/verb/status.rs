@@ -45,6 +45,8 @@ fn facts(document: &Document, status: &StatusView, style: Style) -> Facts {
     let mut rest = nics(&status.nics);
     rest.extend(window(status, is_all));
     rest.push(("guard", guard::state(status)));
+    let unused = config_error(status).map(|error| format!("not used: {}", escape(error)));
+    rest.extend(unused.map(|unused| ("config", unused)));
     let next = ("next", next(status));
     let lines = |facts: &[Fact]| text::facts(facts.to_vec(), style.lines).lines().count();
     let needed = lines(&facts) + lines(&rest) + 1;
@@ -236,7 +238,11 @@ fn details(status: &StatusView) -> Facts {
 
 /// What the configuration file sets.
 fn configured(status: &StatusView) -> Facts {
-    let Some(config) = &status.config else {
+    let Some(config) = status
+        .config
+        .as_ref()
+        .filter(|config| config.error.is_none())
+    else {
         return Vec::new();
     };
     let mut facts = vec![("config", escape(&config.file))];
@@ -283,7 +289,10 @@ fn networks(status: &StatusView) -> String {
         (_, 0) => ", but ",
         _ => ": ",
     };
-    format!("{number}{joined}{links}")
+    // A link that is gone has taken it along.
+    let host = network.host.as_ref().filter(|_| links.is_empty());
+    let host = host.map(|loss| format!("; the host's {} {}", escape(&loss.link), loss.what));
+    format!("{number}{joined}{links}{}", host.unwrap_or_default())
 }
 
 /// The next command.
@@ -314,6 +323,11 @@ fn load_driver(status: &StatusView) -> Option<String> {
     ))
 }
 
+/// Why the configuration file is not used.
+fn config_error(status: &StatusView) -> Option<&str> {
+    status.config.as_ref()?.error.as_deref()
+}
+
 /// The next command where no window is open.
 fn next_of_pods(status: &StatusView) -> &'static str {
     let network = status.network.as_ref();
@@ -322,17 +336,22 @@ fn next_of_pods(status: &StatusView) -> &'static str {
     let is_well = |network: &PodNetworks| {
         network.lost + network.cut_off + network.unknown == 0 && network.links.is_empty()
     };
+    let can_restore_host =
+        |network: &PodNetworks| network.host.is_some() && network.links.is_empty();
     let guard = status.guard.as_ref().map(|guard| guard.state);
     let is_read = status.unread.is_empty() && status.damaged == 0;
     let is_saved = status.last_success.is_some() && status.covered >= status.running;
     match guard {
-        _ if network.is_some_and(can_restore) => "Run `netfix restore`",
+        _ if network.is_some_and(|network| can_restore(network) || can_restore_host(network)) => {
+            "Run `netfix restore`"
+        }
         _ if network.is_some_and(|network| network.lost > 0) => {
             "rebuild the lost pods: nothing is stored for them"
         }
         Some(GuardState::GivenUp) => "Run `netfix restore`",
         _ if !is_read || !network.is_some_and(is_well) => "Run `netfix check`",
         Some(GuardState::Stopped) => "Run `systemctl restart netfix-guard`",
+        _ if config_error(status).is_some() => "correct the configuration file",
         _ if !is_saved => "Run `netfix snapshot`",
         _ => "nothing to do",
     }

@@ -287,7 +287,11 @@ fn phases(request: &UpgradeRequest<'_>, unit: Option<&str>, pods: &str) -> Vec<S
     } else {
         ""
     };
-    let restore = format!("wait up to {wait} for the NIC, then restore up to {pods}{hold}");
+    let ends = limit::of_command(request) + request.wait;
+    let late = unit.filter(|_| ends > request.deadline);
+    let late = late.map(|unit| format!("; --deadline may start {unit} before that"));
+    let late = late.unwrap_or_default();
+    let restore = format!("wait up to {wait} for the NIC, then restore up to {pods}{hold}{late}");
     let verify = format!("probe every gateway, for up to {timeout}");
     let proof = format!("watch {settle} for lost links and rebuilt pods");
     let rollback = request.rollback.map(|RollbackRequest { command, max_lost }| {

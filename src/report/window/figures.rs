@@ -62,7 +62,7 @@ fn outage(outages: &Outages) -> Markup {
     let median = outages.median_ms;
     let median = median.map(|ms| format!("median {} of {pods}", milliseconds(ms)));
     let unanswered = Some(outages.unanswered).filter(|number| *number > 0);
-    let unanswered = unanswered.map(|number| format!("{number} not seen back"));
+    let unanswered = unanswered.map(|number| format!("unknown for {number}"));
     let note = match join(median.into_iter().chain(unanswered), "; ") {
         none if none.is_empty() => "no loss seen".to_owned(),
         notes => notes,

@@ -7,7 +7,7 @@ use super::view::ReportView;
 use super::words::{self, clock, printed};
 use super::{figures, kernel, nics, settings, tables};
 use crate::model::Exit;
-use crate::model::window::{PhaseName, Rollback};
+use crate::model::window::{PhaseName, Rollback, Window, WindowKind};
 use crate::report::page::{document, sign};
 use crate::report::text::{count, escape, expected_outage, join, milliseconds, or_dash, rehearsal};
 
@@ -58,6 +58,16 @@ pub fn page(view: &ReportView, log: Option<&[String]>) -> String {
     document(&format!("netfix {} on {node}: {title}", window.id), &main)
 }
 
+/// What the record is of.
+fn kind(window: &Window) -> &'static str {
+    match window.kind {
+        None => "Maintenance window",
+        Some(WindowKind::Unplanned) => "Restore by netfix guard",
+        Some(WindowKind::Restore) => "Restore by netfix restore",
+        Some(WindowKind::Accept) => "Loss accepted by netfix snapshot",
+    }
+}
+
 fn header(view: &ReportView, node: &str) -> Markup {
     let (window, verdict) = (&view.window, view.computed.verdict);
     let date = clock(window, 0, "%-d %B %Y, %H:%M:%S");
@@ -67,7 +77,7 @@ fn header(view: &ReportView, node: &str) -> Markup {
     });
     html! {
         header {
-            p.over { "Maintenance window" }
+            p.over { (kind(window)) }
             h1 { (node) }
             p.when { (date) (until.unwrap_or_else(|| " UTC".to_owned())) }
             @if let Some(run) = &window.run { p.command-line { code { (words::argv(run)) } } }

@@ -111,6 +111,9 @@ fn pods(window: &Window, ending: Ending, counts: &PodCounts) -> String {
     let fates = words::others(restarted, gone);
     let checked = total.saturating_sub(rebuilt_unknown);
     let rebuilt = match (rebuilt, checked) {
+        (_, 0) if window.is_unplanned() => {
+            "; the guard's watch for rebuilt pods has not ended".to_owned()
+        }
         (_, 0) => "; cannot determine whether a pod was rebuilt".to_owned(),
         (0, _) => format!("; no pod was rebuilt ({checked} of {total} checked)"),
         (_, _) => format!("; {rebuilt} rebuilt ({checked} of {total} checked)"),

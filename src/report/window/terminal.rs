@@ -180,7 +180,10 @@ pub(super) fn outages(view: &ReportView) -> Vec<String> {
             "{} lost, no answer before the reboot",
             count(lost, "pod")
         )),
-        lost => Some(format!("{} lost and not seen back", count(lost, "pod"))),
+        lost => Some(format!(
+            "unknown for {}: no gateway answer since the loss",
+            count(lost, "pod")
+        )),
     };
     let unseen = (outages.unseen > 0).then(|| {
         let pods = count(outages.unseen, "pod");

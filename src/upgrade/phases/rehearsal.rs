@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::clock;
 use crate::context::Context;
 use crate::inventory::Inventory;
+use crate::model::net::nic;
 use crate::model::window::PhaseName;
 use crate::model::{Problem, Rehearsal};
 use crate::plan::DaemonState;
@@ -101,6 +102,8 @@ fn known_reload(command: &[String], store: &Store) -> Option<u64> {
     ids.iter().rev().take(MOST).find_map(|id| {
         let window = store.load_window(id).ok()??;
         window.run.as_ref().filter(|run| run.argv == command)?;
+        let is_back = nic::absent(window.nics.as_deref()).is_empty();
+        is_back.then_some(())?;
         let mut phases = window.phases.iter();
         let ended = phases.find(|phase| phase.name == PhaseName::Command)?.to?;
         let lost = window.pods.iter().filter_map(|pod| pod.lost).min()?;

@@ -105,10 +105,14 @@ fn a_loss_that_is_left_alone_is_named_and_nothing_is_called_well() {
     node.netfix_alone("snapshot").exits(0);
     node.netfix_alone("guard --once")
         .exits(0)
-        .stderr_has(&["watching: nothing of the last snapshot is lost"]);
+        .stderr_has(&["watching: nothing to restore"]);
     let named = |words: &[&str]| {
         let run = node.netfix_alone("guard --once").exits(1).stderr_has(words);
-        assert!(!run.err.contains("nothing of"), "{}", run.transcript());
+        assert!(
+            !run.err.contains("nothing to restore"),
+            "{}",
+            run.transcript()
+        );
     };
     // A pod's addresses.
     pods[0].ip("addr flush dev eth0");
@@ -329,5 +333,5 @@ fn without_a_snapshot_nothing_is_called_well() {
     assert!(!node.state_dir().exists());
     node.snapshot();
     let run = once(&node, "").exits(0);
-    run.stderr_has(&["watching: nothing of the last snapshot is lost"]);
+    run.stderr_has(&["watching: nothing to restore"]);
 }

@@ -4,6 +4,7 @@ mod alone;
 mod day;
 mod lasting;
 mod losses;
+mod persons;
 mod policy;
 mod quiet;
 

@@ -31,9 +31,7 @@ impl Forecast {
         let figures = &run.json()["check"]["rehearsal"];
         let is_whole = figures["pods"].as_u64() >= Some(1) && figures["host"] == true;
         let (mut host, mut of_pod) = (Vec::new(), Vec::new());
-        let mut problems = run.coded("rehearsal-differs");
-        problems.retain(|problem| !problem.message.starts_with("is not rehearsed"));
-        for problem in problems {
+        for problem in run.coded("rehearsal-differs") {
             match problem.pod.as_deref() {
                 None => host.push(problem),
                 Some(name) if name == pod.name() => of_pod.push(problem),

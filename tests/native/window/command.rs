@@ -35,6 +35,18 @@ fn the_devices_that_a_command_has_lost_are_in_the_record() {
 }
 
 #[test]
+fn what_a_command_takes_of_the_host_alone_is_no_window_without_a_loss() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let cut = scene.script("cut", "ip route del default");
+    let run = scene.upgrade("--no-pause", &cut).exits(0);
+    run.lacks("Nothing was lost");
+    assert_eq!(scene.record()["host"], "restored");
+    let routes = node.ns.ip("route show default");
+    assert!(routes.contains("via 10.88.0.1"), "{routes}");
+}
+
+#[test]
 fn a_command_that_reloads_no_driver_is_told() {
     let node = Node::new();
     let scene = Scene::new(&node);

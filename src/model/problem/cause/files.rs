@@ -118,7 +118,7 @@ causes! {
         MoreDiffer { more: usize } => RehearsalDiffers,
         Failed { error: String } => RehearsalDiffers,
         TimeOver { limit: Duration } => RehearsalDiffers,
-        NotRehearsed { why: Unrehearsed } => RehearsalDiffers,
+        NotRehearsed { why: Unrehearsed } => NotRehearsed,
         LeftToDaemon { more: usize } => LeftToDaemon,
     }
 }
