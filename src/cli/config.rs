@@ -86,15 +86,12 @@ pub(super) fn load(named: Option<&OsString>, program: &Command) -> Result<Config
 
 /// What the text sets, or the first line that is wrong.
 fn parse(file: &Path, text: &str, program: &Command) -> Result<Vec<ConfigSetting>, String> {
-    let line = |span: Range<usize>| {
-        let before = text.get(..span.start).unwrap_or(text);
-        before.matches('\n').count() + 1
-    };
+    let line =
+        |span: Range<usize>| text.get(..span.start).unwrap_or(text).matches('\n').count() + 1;
     let table = DeTable::parse(text).map_err(|error| {
         let line = error.span().map(line);
         let content = line.and_then(|line| text.lines().nth(line - 1));
-        let content = content.map(|content| content.trim().chars().take(60));
-        let content = content.map(|content| format!("`{}`: ", content.collect::<String>()));
+        let content = content.map(|content| format!("`{:.60}`: ", content.trim()));
         at(file, line, &(content.unwrap_or_default() + error.message()))
     })?;
     let mut settings = Vec::new();
@@ -166,8 +163,8 @@ fn setting(
 
 /// The option that was probably meant.
 fn similar(option: &str) -> Option<&'static str> {
-    let all = OPTIONS.iter().copied();
-    let all = all.map(|one| (strsim::jaro_winkler(one, option), one));
+    let all = OPTIONS.iter();
+    let all = all.map(|one| (strsim::jaro_winkler(one, option), *one));
     let nearest = all.max_by(|(a, _), (b, _)| a.total_cmp(b));
     nearest.and_then(|(likeness, one)| (0.8..1.0).contains(&likeness).then_some(one))
 }
@@ -257,9 +254,8 @@ mod tests {
 
     fn with(text: &str, line: &str) -> Cli {
         let config = ConfigFile {
-            path: None,
             settings: parsed(text).unwrap(),
-            error: None,
+            ..ConfigFile::default()
         };
         let program = applied(&config, Cli::command());
         let matches = program.try_get_matches_from(line.split(' ')).unwrap();
@@ -309,6 +305,10 @@ mod tests {
             (
                 "keep = true",
                 "/c.toml:1: keep: expected a text, such as \"60s\", or a number",
+            ),
+            (
+                "keep = 0",
+                "/c.toml:1: keep: invalid value '0' for '--keep <COUNT>'",
             ),
             (
                 "\n\nruntime = \"podman\"",

@@ -339,8 +339,8 @@ pub enum Command {
     },
     /// Report a window: phases, kubelet's pause, each pod's outage
     ///
-    /// Every pod is listed as it was before and after. `upgrade` and `pause` leave a record; the last 50 are kept, and the last 50 of other restores. The
-    /// open window is reported too.
+    /// Every pod is listed as it was before and after. `upgrade` and `pause` leave a record; the last 50 are kept, and the
+    /// last 50 of other restores. The open window is reported too.
     #[command(after_help = examples::REPORT)]
     Report(ReportArgs),
     /// Import the checkpoints of `i40e_net_fix` from a directory

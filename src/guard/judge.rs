@@ -211,7 +211,7 @@ impl Judge<'_> {
         below.any(|name| self.is_gone(&name) || self.is_remade(&name))
     }
 
-    /// What became of these pods.
+    /// The fate of each of these pods.
     pub(super) fn fates<'p>(
         &self,
         pods: &'p [PodSight],

@@ -352,12 +352,13 @@ fn sum_up(mut surveyed: Surveyed, mut done: Done, runtimes: &RuntimeConfig) -> R
         let view = one.view();
         let cut_off = view.and_then(|view| one.matched.cut_off(&view.state, &host_side));
         let below = one.matched.lost_on_host(&host_side);
-        let PodState::Done(view) = &one.state else {
-            return (below, cut_off);
+        let inside = match &one.state {
+            PodState::Done(view) if one.done.is_empty() => {
+                one.matched.lost_ways(&view.state, &view.plan)
+            }
+            _ => None,
         };
-        let is_asked = one.done.is_empty();
-        let inside = is_asked.then(|| one.matched.lost_ways(&view.state, &view.plan));
-        (below.or(inside.flatten()), cut_off)
+        (below.or(inside), cut_off)
     };
     let left: Vec<_> = done.pods.iter_mut().map(left).collect();
     let mut settings = done.settings;
