@@ -39,7 +39,7 @@ impl Unmatched {
 
 impl Surveyed {
     /// Whether the pod of a record is known to be gone, and may be.
-    fn is_gone(&self, one: &Rejected) -> bool {
+    pub(crate) fn is_gone(&self, one: &Rejected) -> bool {
         let GoneRule {
             was_queried,
             missed,

@@ -100,23 +100,21 @@ impl PodNetworks {
                 }
             });
         }
-        let (private, unmatched): (Vec<_>, Vec<_>) = surveyed
-            .unmatched
-            .iter()
-            .partition(|one| one.finding == Finding::Private);
+        let unmatched = without_record(surveyed);
         // A namespace to which several records lead is not among the unmatched ones.
-        let entered = running.saturating_sub(private.len());
+        let private = surveyed.unmatched.len() - unmatched.len();
+        let entered = running.saturating_sub(private);
         let bare = unmatched
             .iter()
-            .filter(|one| NetworkState::of(one) == NetworkState::Lost);
+            .filter(|(state, _)| *state == NetworkState::Lost);
         let mut lost = lost_pods_of(surveyed, compared);
         let with_record = lost.len();
-        lost.extend(bare.map(|one| LostPod {
+        lost.extend(bare.map(|(_, one)| LostPod {
             info: one.pod.info.clone(),
             loss: None,
         }));
         problems.extend(surveyed.cut_off());
-        all.extend(unmatched.into_iter().map(NetworkState::of));
+        all.extend(unmatched.into_iter().map(|(state, _)| state));
         all.resize(all.len().max(entered), NetworkState::Unknown);
         let closed = surveyed.rejected.iter();
         let closed = closed.filter(|one| matches!(one.reason, Reason::NetnsClosed));
@@ -143,6 +141,20 @@ impl PodNetworks {
     }
 }
 
+/// The pods without a record. One that was rebuilt has a record about the former pod of its name.
+fn without_record(surveyed: &Surveyed) -> Vec<(NetworkState, &Unmatched)> {
+    let rejected = surveyed.rejected.iter();
+    let gone: Vec<_> = rejected.filter(|one| surveyed.is_gone(one)).collect();
+    let is_rebuilt = |one: &Unmatched| {
+        let mut gone = gone.iter();
+        gone.any(|then| then.pod.info.id == one.pod.info.id)
+    };
+    let unmatched = surveyed.unmatched.iter();
+    let pods = unmatched.filter(|one| one.finding != Finding::Private);
+    pods.map(|one| (NetworkState::of(one, is_rebuilt(one)), one))
+        .collect()
+}
+
 /// The pods with a record that have lost their network.
 fn lost_pods_of(surveyed: &Surveyed, compared: &Comparison) -> Vec<LostPod> {
     let both = surveyed.matched.iter().zip(&compared.pods);
@@ -166,15 +178,17 @@ enum NetworkState {
 }
 
 impl NetworkState {
-    /// That of a pod without a record.
-    fn of(one: &Unmatched) -> Self {
+    /// That of a pod without a record; of one that was rebuilt, the record is about the former pod of its name.
+    fn of(one: &Unmatched, is_rebuilt: bool) -> Self {
         match one.finding {
             Finding::Bare => Self::Lost,
             Finding::CutOff(_) => Self::CutOff,
             _ if one.state.links.is_empty() => Self::Unknown,
             // The record of one that has lost everything cannot be read.
             Finding::Nothing if one.has_record && one.is_bare() => Self::Lost,
-            Finding::Nothing | Finding::HasInterfaces if one.has_record => Self::Unknown,
+            Finding::Nothing | Finding::HasInterfaces if one.has_record && !is_rebuilt => {
+                Self::Unknown
+            }
             Finding::Nothing | Finding::Private | Finding::HasInterfaces => Self::Complete,
         }
     }

@@ -219,3 +219,19 @@ fn a_loss_of_the_host_alone_is_named_and_the_next_command_restores_it() {
     let run = assert_network(&node, has);
     assert_eq!(line(&run, "next"), "next       nothing to do");
 }
+
+#[test]
+fn a_pod_that_was_rebuilt_under_its_name_has_its_network_and_no_checkpoint() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    node.netfix_alone("snapshot").exits(0);
+    pods[1].ns.replace();
+    pods[1].macvlan("mode bridge", "");
+    pods[1].up_with_address();
+    let run = assert_network(&node, "2 of 2 pods have their network");
+    assert!(line(&run, "snapshot").ends_with("1 pod without one"));
+    assert_eq!(line(&run, "next"), "next       Run `netfix snapshot`");
+    node.netfix_alone("snapshot").exits(0);
+    let run = assert_network(&node, "2 of 2 pods have their network");
+    assert_eq!(line(&run, "next"), "next       nothing to do");
+}

@@ -340,6 +340,8 @@ fn next_of_pods(status: &StatusView) -> &'static str {
         |network: &PodNetworks| network.host.is_some() && network.links.is_empty();
     let guard = status.guard.as_ref().map(|guard| guard.state);
     let is_read = status.unread.is_empty() && status.damaged == 0;
+    let last = status.last.as_ref().and_then(|last| last.window.as_ref());
+    let has_failed = last.is_some_and(|last| last.has_failed_since(status.last_success.as_deref()));
     let is_saved = status.last_success.is_some() && status.covered >= status.running;
     match guard {
         _ if network.is_some_and(|network| can_restore(network) || can_restore_host(network)) => {
@@ -352,6 +354,8 @@ fn next_of_pods(status: &StatusView) -> &'static str {
         _ if !is_read || !network.is_some_and(is_well) => "Run `netfix check`",
         Some(GuardState::Stopped) => "Run `systemctl restart netfix-guard`",
         _ if config_error(status).is_some() => "correct the configuration file",
+        // What the newest window found may still be so.
+        _ if has_failed => "Run `netfix verify`",
         _ if !is_saved => "Run `netfix snapshot`",
         _ => "nothing to do",
     }

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::outcome::{Ending, PodCounts, PodOutcome};
@@ -193,6 +194,20 @@ pub struct WindowLine {
     pub cause: Option<String>,
     /// The longest outage of a pod, in milliseconds; null when none is known.
     pub worst_ms: Option<u64>,
+}
+
+impl WindowLine {
+    /// Whether it ended badly, after this time (RFC 3339).
+    pub(in crate::report) fn has_failed_since(&self, since: Option<&str>) -> bool {
+        let time = |text: &str| text.parse::<Timestamp>().ok();
+        // Snapshots note whole seconds.
+        let second = |time: Timestamp| time.as_second();
+        let lasted = i64::try_from(self.ended.unwrap_or_default()).unwrap_or(i64::MAX);
+        let lasted = SignedDuration::from_millis(lasted);
+        let ended = time(&self.started).and_then(|from| from.checked_add(lasted).ok());
+        let is_later = since.and_then(time).map(second) < ended.map(second);
+        self.exit.is_some_and(|exit| exit != 0) && is_later
+    }
 }
 
 impl WindowView {

@@ -115,6 +115,18 @@ fn a_gateway_that_became_silent_is_an_error() {
         )
         .exits(5);
     assert_gateway4_is_an_error(&scene, &run);
+    let next = |what: &str| {
+        let status = node.netfix_alone("status").exits(0);
+        let next = status.out.lines().find(|line| line.starts_with("next "));
+        assert!(
+            next.is_some_and(|next| next.ends_with(what)),
+            "{}",
+            status.transcript()
+        );
+    };
+    next("Run `netfix verify`");
+    node.netfix_alone("snapshot").exits(0);
+    next("nothing to do");
     assert_eq!(
         silent(&run, "warning"),
         [pair(&scene.pods[0], FIXED), pair(&scene.pods[0], ABSENT)]
