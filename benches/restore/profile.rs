@@ -38,7 +38,12 @@ pub fn run(pods: usize) {
         .args("record -q -F 9000 -e cpu-clock --call-graph fp -o".split(' '))
         .arg(&file)
         .arg(restore.get_program())
-        .args(restore.get_args());
+        .args(restore.get_args())
+        .envs(
+            restore
+                .get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        );
     start_in_node(&lab, &mut record);
     lab.check("a restore under perf");
     let words = ["script", "--comms", "netfix", "-F", "ip,sym", "-i"];
