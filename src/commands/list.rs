@@ -42,6 +42,7 @@ pub(super) fn list(pods: &PodArgs, context: &mut Context) -> Result<Document, Re
             .error(selection.to_string())
             .into());
     }
+    problems.extend(selection.unmatched());
     pods.sort_by(|a, b| a.info.id.cmp(&b.info.id));
     let document = Document {
         pods,

@@ -1,16 +1,19 @@
 //! `netfix snapshot`: writes a checkpoint of every pod, and the host's state.
 
+use std::time::Duration;
+
 use crate::cli::SnapshotArgs;
 use crate::clock;
 use crate::commands::common::answer;
 use crate::context::Context;
+use crate::gateways::verify_all;
 use crate::kubelet::deadline;
 use crate::model::problem::WindowCause;
 use crate::model::window::WindowPod;
-use crate::model::{Bytes, Code, PodId, Problem, Window};
+use crate::model::{AnswerRecord, Bytes, Code, PodId, Problem, Window};
 use crate::refusal::Refusal;
 use crate::report::{Document, Exit};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Accept, Snapshot};
 use crate::store::Store;
 use crate::window::{history, records};
 use crate::{report, snapshot};
@@ -56,14 +59,33 @@ fn note_accepted(taken: &Snapshot, began: u64, store: &Store) {
     }
 }
 
+/// What answers now. Where nothing can be asked, the neighbour tables alone show it.
+fn answered(context: &mut Context) -> Vec<AnswerRecord> {
+    const LIMIT: Duration = Duration::from_secs(2);
+    let verified = verify_all(&context.store, LIMIT, context.progress.as_mut());
+    let found = verified.map_or_else(|_| Vec::new(), |verified| verified.for_record(false));
+    found
+        .into_iter()
+        .filter(AnswerRecord::has_answered)
+        .collect()
+}
+
 fn take(args: &SnapshotArgs, context: &mut Context) -> Result<Document, Refusal> {
     let names = args.accept.iter().map(|name| Bytes::from(name.as_os_str()));
     let accept: Vec<Bytes> = names.collect();
+    let answered = if accept.is_empty() {
+        Vec::new()
+    } else {
+        answered(context)
+    };
     let request = snapshot::SnapshotRequest {
         selection: &args.selectors.selection()?,
         runtimes: &args.runtimes.config(),
         keep: args.keep,
-        accept: &accept,
+        accept: Accept {
+            names: &accept,
+            answers: &answered,
+        },
         index: args.index.nic_index,
     };
     let began = clock::boottime();

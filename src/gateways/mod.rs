@@ -17,7 +17,7 @@ mod way;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 pub(crate) use self::answers::{Answers, ProbeLimits, Reachability, SilenceKind};
 use self::question::{Prober, Question, Role};
@@ -33,8 +33,9 @@ use crate::matching::Selection;
 use crate::model::problem::GatewayCause;
 use crate::model::{AnswerRecord, Code, NodeIdentity, NodeState, PodSummary, Problem};
 use crate::progress::{Listener, Progress, Stage};
-use crate::records::stored::Stored;
+use crate::records::stored::{Stored, load_in_part, load_node};
 use crate::refusal::Refusal;
+use crate::store::Store;
 
 /// What the gateways of all pods and of the host answered.
 #[derive(Debug)]
@@ -68,6 +69,28 @@ impl Verified {
             .chain(of_pods)
             .collect()
     }
+}
+
+/// Probes the gateways of all pods and of the host, by the checkpoints, and waits `limit` for their answers.
+pub(crate) fn verify_all(
+    store: &Store,
+    limit: Duration,
+    progress: &mut dyn Listener,
+) -> Result<Verified, Refusal> {
+    let all = Selection::everything();
+    let mut stored = load_in_part(store, &all)?;
+    let node = load_node(store, &mut stored.problems)?;
+    let inventory = Inventory::open(&all)?;
+    let limits = ProbeLimits::new(limit);
+    verify(
+        inventory,
+        stored,
+        node.as_ref(),
+        &all,
+        &[],
+        limits,
+        progress,
+    )
 }
 
 /// Probes the gateways that the pods and the host have, and those that they had by these records.

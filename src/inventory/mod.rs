@@ -181,7 +181,10 @@ impl Inventory {
             Some(problem) if self.pods.is_empty() && self.problems.is_empty() => {
                 Err(problem.into())
             }
-            _ => Ok(()),
+            _ => {
+                self.problems.extend(selection.unmatched());
+                Ok(())
+            }
         }
     }
 

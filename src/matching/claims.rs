@@ -55,14 +55,17 @@ impl Claimant {
         }
     }
 
-    /// The host: the addresses of its links, and the MACs of its macvlans.
-    pub(crate) fn host(state: &NetState) -> Self {
-        let claims = state.claims_of_host().into_iter();
+    /// The host, with what it claims by its recorded state and has now: the addresses of its links, and the MACs of its macvlans.
+    pub(crate) fn host(recorded: &NetState, now: &NetState) -> Self {
+        let of = |state: &NetState| {
+            let claims = state.claims_of_host().into_iter();
+            claims.map(|(_, claim)| claim).collect()
+        };
         Self {
             pod: None,
             netns: String::new(),
-            claims: claims.map(|(_, claim)| claim).collect(),
-            in_use: BTreeSet::new(),
+            claims: of(recorded),
+            in_use: of(now),
         }
     }
 
@@ -93,8 +96,8 @@ pub(crate) fn contests(claimants: &[Claimant]) -> Vec<Contest> {
 }
 
 impl Contest {
-    /// Decides it: what one uses now is never taken away, then the result of a CNI plugin counts, then the older claim. `None`:
-    /// nothing shows who had it first, and no claimant gets it.
+    /// Decides it: what one uses now is never taken away, then the result of a CNI plugin counts, then the older claim. Where nothing
+    /// shows who had it first, the host has it; `None` without the host: no claimant gets it.
     ///
     /// `is_given` is whether a CNI result gives a claimant the object, `oldest` finds the one of several that had it first.
     pub(crate) fn owner(
@@ -106,24 +109,26 @@ impl Contest {
         let among = |places: &[usize], is_it: &dyn Fn(&usize) -> bool| -> Vec<usize> {
             places.iter().copied().filter(is_it).collect()
         };
-        if let [host] = among(&self.holders, &|at| claimants[*at].pod.is_none())[..] {
-            return Some((host, Title::Host));
-        }
+        let is_host = |at: &usize| claimants[*at].pod.is_none();
         let users = among(&self.holders, &|at| {
             claimants[*at].in_use.contains(&self.claim)
         });
         let candidates = match users[..] {
+            [user] if is_host(&user) => return Some((user, Title::Host)),
             [user] => return Some((user, Title::InUse)),
             [] => &self.holders,
             _ => &users,
         };
         match among(candidates, &|at| is_given(*at))[..] {
             [one] => Some((one, Title::CniResult)),
-            _ => oldest(candidates),
+            _ => oldest(candidates).or_else(|| {
+                let host = candidates.iter().copied().find(is_host);
+                host.map(|host| (host, Title::Host))
+            }),
         }
     }
 
-    /// Each holder that is a pod, with its finding.
+    /// Each holder with its finding; a host that has it has none.
     pub(crate) fn findings<'a>(
         &'a self,
         claimants: &'a [Claimant],
@@ -165,8 +170,12 @@ impl Contest {
                 ConflictCause::AddressOfAnother { owner, title }.error(&self.claim)
             }
         };
-        let (info, _) = claimants[at].pod.as_ref()?;
-        Some(problem.of(&info.id))
+        match &claimants[at].pod {
+            Some((info, _)) => Some(problem.of(&info.id)),
+            None => owner
+                .is_some_and(|(owner, _)| owner != at)
+                .then_some(problem),
+        }
     }
 }
 

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use fast_glob::glob_match;
 
@@ -23,6 +25,8 @@ pub struct Selection {
 struct Glob {
     pattern: Bytes,
     shown: String,
+    /// Whether it has selected something.
+    has_matched: Arc<AtomicBool>,
 }
 
 impl Selection {
@@ -52,6 +56,7 @@ impl Selection {
         let nowhere = Glob {
             pattern: Bytes::default(),
             shown: String::new(),
+            has_matched: Arc::default(),
         };
         let inodes = inodes.into_iter();
         Self {
@@ -76,14 +81,34 @@ impl Selection {
             let mut paths = paths.iter().map(|path| path.as_os_str().as_bytes());
             paths.any(|path| glob.is_match(path))
         };
-        let mut patterns = self.netns.iter();
-        self.netns.is_empty()
-            || patterns.any(|(glob, known)| *known == Some(inode) || is_match(glob))
+        let patterns = self.netns.iter();
+        let matching = patterns.filter(|(glob, known)| *known == Some(inode) || is_match(glob));
+        self.netns.is_empty() | noted(matching.map(|(glob, _)| glob))
     }
 
     /// Whether a pod is selected by its name or id.
     pub(crate) fn wants_pod(&self, info: &PodInfo) -> bool {
-        self.pods.is_empty() || self.pods.iter().any(|glob| glob.names(info))
+        self.pods.is_empty() | noted(self.pods.iter().filter(|glob| glob.names(info)))
+    }
+
+    /// A problem for each name or path that has selected nothing so far, where another selector of its option has: a pattern
+    /// may be one for what comes later.
+    pub(crate) fn unmatched(&self) -> Vec<Problem> {
+        let netns: Vec<_> = self.netns.iter().map(|(glob, _)| glob).collect();
+        let of = |option: &'static str, globs: Vec<&Glob>| {
+            let all = globs.into_iter().filter(|glob| !glob.shown.is_empty());
+            let (used, unused): (Vec<_>, Vec<_>) =
+                all.partition(|glob| glob.has_matched.load(Ordering::Relaxed));
+            let unused = unused
+                .into_iter()
+                .filter(|glob| !used.is_empty() && glob.is_plain());
+            let object = |glob: &Glob| format!("{option} {}", glob.shown);
+            let problems = unused.map(|glob| InventoryCause::NoSuchPod.error(object(glob)));
+            problems.collect::<Vec<_>>()
+        };
+        let mut unmatched = of("--netns", netns);
+        unmatched.extend(of("--pod", self.pods.iter().collect()));
+        unmatched
     }
 
     /// Whether a selector selects this pod and none of the `found` ones.
@@ -92,6 +117,12 @@ impl Selection {
         let mut named = self.pods.iter().filter(|glob| glob.names(info));
         named.any(|glob| !is_found(glob)) || !self.netns.is_empty() && found.is_empty()
     }
+}
+
+/// Notes that these have selected something; returns whether there is one.
+fn noted<'a>(matching: impl Iterator<Item = &'a Glob>) -> bool {
+    let each = matching.map(|glob| glob.has_matched.store(true, Ordering::Relaxed));
+    each.count() > 0
 }
 
 impl fmt::Display for Selection {
@@ -120,7 +151,17 @@ impl Glob {
             [b'!', ..] => [b"\\", pattern.as_slice()].concat().into(),
             _ => pattern,
         };
-        Ok(Self { pattern, shown })
+        Ok(Self {
+            pattern,
+            shown,
+            has_matched: Arc::default(),
+        })
+    }
+
+    /// Whether it can match one text alone.
+    fn is_plain(&self) -> bool {
+        let mut bytes = self.pattern.as_slice().iter();
+        !bytes.any(|byte| b"*?[{".contains(byte))
     }
 
     /// Whether it is the name or id of this pod.
@@ -187,6 +228,33 @@ mod tests {
             "a star does not cross a slash"
         );
         assert!(selection(&[], &[]).wants_netns(&paths, 1));
+    }
+
+    #[test]
+    fn a_selector_that_selects_nothing_beside_one_that_does_is_named() {
+        let unmatched = |netns: &[&str], pods: &[&str]| {
+            let selection = selection(netns, pods);
+            selection.wants_netns(&[PathBuf::from("/run/netns/a1")], 1);
+            selection.wants_pod(&info(Some("shop"), "web-0"));
+            let objects = selection.unmatched().into_iter().map(|one| one.object);
+            objects.collect::<Vec<_>>()
+        };
+        assert_eq!(
+            unmatched(&[], &["web-*", "wbe-0", "shop/*", "db-*"]),
+            ["--pod wbe-0"]
+        );
+        assert_eq!(
+            unmatched(&["/run/netns/b1", "/run/*/a1"], &["web-0"]),
+            ["--netns /run/netns/b1"]
+        );
+        let nothing: [&str; 0] = [];
+        assert_eq!(unmatched(&["/run/netns/a1"], &["web-0"]), nothing);
+        let alone = "where none does, that has a problem of its own";
+        assert_eq!(
+            unmatched(&["/run/netns/a1"], &["wbe-0"]),
+            nothing,
+            "{alone}"
+        );
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A plan.
 
+use crate::model::problem::{Cause, PlanCause};
 use crate::model::window::SettingResult;
 use crate::model::{IfName, Problem, Severity};
 use crate::plan::NicStep;
@@ -44,6 +45,13 @@ impl Plan {
     /// Adds steps, in this order.
     pub(super) fn extend(&mut self, steps: impl IntoIterator<Item: Into<Step>>) {
         self.steps.extend(steps.into_iter().map(Into::into));
+    }
+
+    /// Whether there is something that is not recorded.
+    #[must_use]
+    pub fn has_surplus(&self) -> bool {
+        let mut problems = self.problems.iter();
+        problems.any(|one| matches!(&*one.cause, Cause::Plan(PlanCause::Surplus)))
     }
 
     /// All steps as text, including those that must wait.

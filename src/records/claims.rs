@@ -11,12 +11,12 @@ use crate::model::{NetState, NodeIdentity, Problem};
 use crate::records::contest;
 use crate::records::matched::Matched;
 
-/// Decides who gets what several of the records, of the pods without one and the host claim; returns the findings of the
-/// pods without a record.
+/// Decides who gets what several of the records, of the pods without one and the host claim. What the host does not get, its
+/// recorded state is without. Returns the findings of the host and of the pods without a record.
 pub(super) fn settle_claims<'a>(
     matched: &mut [Matched],
     unmatched: impl Iterator<Item = (&'a Pod, &'a NetState)>,
-    (host, recorded): (&Host, &NetState),
+    (host, recorded): (&Host, &mut NetState),
     node: &NodeIdentity,
     sources: contest::Sources<'_>,
 ) -> Vec<Problem> {
@@ -30,7 +30,8 @@ pub(super) fn settle_claims<'a>(
         let netns = &pod.netns.path;
         claimants.push(Claimant::pod(&pod.info, &pod.identity, netns, state).now(state));
     }
-    claimants.push(Claimant::host(recorded));
+    let of_host = claimants.len();
+    claimants.push(Claimant::host(recorded, &host.state));
     let contests = contests(&claimants);
     let holders: BTreeSet<usize> = contests
         .iter()
@@ -44,15 +45,18 @@ pub(super) fn settle_claims<'a>(
             claimants[at] = claimants[at].clone().now(&state);
         }
     }
-    let mut others = Vec::new();
+    let (mut others, mut withheld) = (Vec::new(), BTreeSet::new());
     for ruling in contest::decide(&contests, &claimants, node, sources) {
-        match matched.get_mut(ruling.at) {
-            Some(one) => {
-                one.contested.push(ruling.problem);
-                one.withheld.extend(ruling.withheld);
-            }
-            None => others.push(ruling.problem),
+        if let Some(one) = matched.get_mut(ruling.at) {
+            one.contested.push(ruling.problem);
+            one.withheld.extend(ruling.withheld);
+        } else {
+            others.push(ruling.problem);
+            withheld.extend(ruling.withheld.filter(|_| ruling.at == of_host));
         }
+    }
+    if !withheld.is_empty() {
+        *recorded = recorded.host_without(&withheld, &host.state);
     }
     others
 }

@@ -10,7 +10,7 @@ use crate::matching::claims::{ClaimOwner, Claimant, Contest};
 use crate::model::checkpoint::Extension;
 use crate::model::pod::partial::Attachment;
 use crate::model::problem::Title;
-use crate::model::{Claim, NodeIdentity, Problem};
+use crate::model::{Claim, NodeIdentity, NodeState, Problem};
 use crate::store::{self, Store};
 
 /// libcni's cache folder.
@@ -23,7 +23,7 @@ pub(crate) struct Sources<'a> {
     pub cni_cache: &'a Path,
 }
 
-/// What a contest means for one claimant that is a pod.
+/// What a contest means for one claimant.
 pub(crate) struct Ruling {
     /// Its place in the list of claimants.
     pub at: usize,
@@ -115,6 +115,7 @@ struct History<'a> {
 struct Past {
     number: u64,
     checkpoints: Vec<Extension>,
+    host: Option<NodeState>,
     /// What the claimant at each place had.
     claims: BTreeMap<usize, BTreeSet<Claim>>,
 }
@@ -165,9 +166,11 @@ impl<'a> History<'a> {
 impl Sources<'_> {
     /// A generation; `None` where a file of it cannot be read, or was not written by netfix: it may be about any pod.
     fn past(self, number: u64) -> Option<Past> {
-        let files = self.store.generation(number).ok()?.load_all().ok()?;
+        let store = self.store.generation(number).ok()?;
+        let files = store.load_all().ok()?;
         Some(Past {
             number,
+            host: store.load_node().ok()?,
             checkpoints: files
                 .into_iter()
                 .map(|(_, file)| file.ok()?.netfix)
@@ -179,17 +182,17 @@ impl Sources<'_> {
 
 impl Past {
     fn has(&mut self, claim: &Claim, at: usize, claimant: &Claimant, node: &NodeIdentity) -> bool {
-        let checkpoints = &self.checkpoints;
+        let (checkpoints, host) = (&self.checkpoints, &self.host);
         let claims = self.claims.entry(at).or_insert_with(|| {
-            checkpoints
-                .iter()
-                .filter(|one| {
-                    let pod = claimant.pod.as_ref();
-                    pod.is_some_and(|(info, identity)| one.is_about(node, identity, info))
-                })
-                .flat_map(|one| one.state.claims())
-                .map(|(_, claim)| claim)
-                .collect()
+            let claims: Vec<_> = if let Some((info, identity)) = &claimant.pod {
+                let own = checkpoints.iter();
+                let own = own.filter(|one| one.is_about(node, identity, info));
+                own.flat_map(|one| one.state.claims()).collect()
+            } else {
+                let own = host.iter().filter(|one| one.node == *node);
+                own.flat_map(|one| one.state.claims_of_host()).collect()
+            };
+            claims.into_iter().map(|(_, claim)| claim).collect()
         });
         claims.contains(claim)
     }

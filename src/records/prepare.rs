@@ -95,7 +95,9 @@ pub(crate) fn prepare_with(
     let (contents, inventory) =
         side_by_side::both(|| read(request, store), || Inventory::open(selection));
     let (contents, mut inventory) = (contents?, inventory?);
-    if needs_runtime(&contents.records, &inventory, selection) {
+    // The runtime alone may know a pod by the name that the user gives it.
+    if needs_runtime(&contents.records, &inventory, selection) || !selection.unmatched().is_empty()
+    {
         inventory.attribute(&request.runtimes, selection)?;
     }
     let sources = contest::Sources {

@@ -162,17 +162,17 @@ pub(crate) fn survey_from(
     if recorded.is_some_and(NetState::has_nics) || has_devices(&paired.matched) {
         host.read_nics();
     }
-    problems.extend(paired.take_problems());
+    problems.extend([paired.take_problems(), selection.unmatched()].concat());
     paired.follow_packets(&mut host, node_state.as_ref())?;
     let matched = &mut paired.matched;
     problems.extend(assume_parents(matched, parent, recorded, &host.state)?);
     let known = (paired.matched.as_slice(), unmatched.as_slice());
-    let baseline = baseline(node_state.as_ref(), known, selection, &host);
+    let mut baseline = baseline(node_state.as_ref(), known, selection, &host);
     problems.extend(unknown(&paired.matched, &baseline, &host.state));
     let contested = settle_claims(
         &mut paired.matched,
         unmatched.iter().map(|one| (&one.pod, &one.state)),
-        (&host, &baseline.state),
+        (&host, &mut baseline.state),
         &node,
         sources,
     );

@@ -4,15 +4,13 @@
 //! and [`run`] watches afterwards whether anything is lost again.
 
 use std::mem;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use crate::context::Pending;
 use crate::kernel::Error;
 use crate::model::problem::RestoreCause;
 use crate::model::window::LostSetting;
-use crate::model::{Address, HostSide, Problem};
-use crate::plan::{AwaitedEvent, HostLinks};
+use crate::model::{Address, HostSide, Loss, Problem};
+use crate::plan::AwaitedEvent;
 use crate::progress::{Listener, Progress, Stage, Wait};
 use crate::records::fallback::Fallback;
 use crate::records::prepare::{SurveyRequest, prepare_with};
@@ -31,7 +29,7 @@ use crate::restore::host::links::{HostDone, HostJob};
 use crate::restore::host::scope::ParentChange;
 use crate::restore::host::wait_nic::WaitLimit;
 use crate::restore::permit::Permit;
-use crate::restore::pods::pod::{PodJob, PodState};
+use crate::restore::pods::pod::PodJob;
 use crate::restore::pods::probed::{self, Scene};
 use crate::restore::pods::{batch, round};
 use crate::restore::settle::{AGAIN, settle};
@@ -39,6 +37,7 @@ use crate::restore::sockets;
 use crate::restore::turns::Turn;
 use crate::runtime::RuntimeConfig;
 use crate::side_by_side;
+use crate::situation::refused_of_host;
 use crate::store::Store;
 
 /// Restores under the lock: a snapshot must not record a network that is half restored.
@@ -290,7 +289,7 @@ fn in_turns(
         notes.extend(probed::restore(&mut taken, turn, *scene, host, progress)?);
         // Wait for carrier, once in a restore, and carry out the steps that need it.
         notes.extend(host.wait_for_carrier(links, progress)?);
-        finish(AwaitedEvent::Carrier, &mut taken, host, links, progress)?;
+        probed::await_event(AwaitedEvent::Carrier, &mut taken, host, links, progress)?;
         // Announce the addresses to switches and neighbours.
         let announced = announce(
             &mut taken,
@@ -303,64 +302,27 @@ fn in_turns(
     }
     // Wait for what routers bring, once all that netfix can restore is there.
     let mut all: Vec<&mut PodJob> = pods.iter_mut().collect();
-    finish(AwaitedEvent::Router, &mut all, host, links, progress)?;
+    probed::await_event(AwaitedEvent::Router, &mut all, host, links, progress)?;
     Ok(notes)
-}
-
-/// What had to wait for this event, and comes within a moment. Carrier spreads from the NIC to VLANs and macvlans by separate
-/// events. The kernel asks for a router once it has carrier and a link-local address, a second after these, and again after four.
-fn finish(
-    event: AwaitedEvent,
-    pods: &mut [&mut PodJob],
-    host: &mut HostJob<'_>,
-    links: &HostLinks,
-    progress: &mut dyn Listener,
-) -> Result<(), Error> {
-    const PAUSE: Duration = Duration::from_millis(50);
-    let moment = match event {
-        AwaitedEvent::Carrier => Duration::from_secs(2),
-        AwaitedEvent::Router => Duration::from_secs(6),
-    };
-    let deadline = Instant::now() + moment;
-    loop {
-        if host.waits(event) {
-            host.host.refresh()?;
-            host.restore(progress)?;
-        }
-        for pod in pods.iter_mut() {
-            pod.reopen(event);
-        }
-        batch::visit(pods, None, |pod| {
-            round::resume(pod, host.host, links, host.permit)
-        });
-        let mut all = pods.iter();
-        let waits = host.waits(event) || all.any(|pod| pod.waits(event));
-        if !waits || Instant::now() > deadline {
-            return Ok(());
-        }
-        thread::sleep(PAUSE);
-    }
 }
 
 /// The facts, with the pods that were not worked on.
 fn sum_up(mut surveyed: Surveyed, mut done: Done, runtimes: &RuntimeConfig) -> Restored {
     let is_refused = done.host.is_none() && surveyed.is_refused();
     let (host, of_host) = done.host.unzip();
+    let is_whole = host.is_some() && !surveyed.is_selection;
+    let loss = is_whole.then(|| refused_of_host(&surveyed)).flatten();
+    let of_ways = loss.map(|Loss { link, what }| RestoreCause::StillLost { what }.error(link));
     let (mut pods, mut of_pods, mut detecting) = (Vec::new(), Vec::new(), Vec::new());
     let host_side = HostSide::new(&surveyed.host.state);
-    let left = |one: &mut PodJob| {
+    let refused = batch::refused(&mut done.pods);
+    let left = |(one, refused): (&mut PodJob, _)| {
         let view = one.view();
         let cut_off = view.and_then(|view| one.matched.cut_off(&view.state, &host_side));
         let below = one.matched.lost_on_host(&host_side);
-        let inside = match &one.state {
-            PodState::Done(view) if one.done.is_empty() => {
-                one.matched.lost_ways(&view.state, &view.plan)
-            }
-            _ => None,
-        };
-        (below.or(inside), cut_off)
+        (below.or(refused), cut_off)
     };
-    let left: Vec<_> = done.pods.iter_mut().map(left).collect();
+    let left: Vec<_> = done.pods.iter_mut().zip(refused).map(left).collect();
     let mut settings = done.settings;
     settings.extend(done.pods.iter().flat_map(|pod| {
         let last = pod.view().map(|view| &view.plan);
@@ -376,7 +338,13 @@ fn sum_up(mut surveyed: Surveyed, mut done: Done, runtimes: &RuntimeConfig) -> R
     let restored: Vec<_> = pods.iter().map(|one: &RestoredPod| &one.pod.info).collect();
     let of_runtimes = surveyed.learn_from_runtimes(&restored, runtimes);
     let mut problems = surveyed.all_problems();
-    problems.extend(of_host.into_iter().flatten().chain(done.notes));
+    problems.extend(
+        of_host
+            .into_iter()
+            .flatten()
+            .chain(of_ways)
+            .chain(done.notes),
+    );
     problems.extend(of_pods.into_iter().chain(of_runtimes));
     let unrestorable = surveyed.lost_pods().into_iter();
     pods.extend(unrestorable.map(|(pod, why)| RestoredPod::untouched(pod, why)));

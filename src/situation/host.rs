@@ -8,7 +8,7 @@ use crate::managers::configured;
 use crate::matching::host_baseline::HostBaseline;
 use crate::model::problem::{Cause, MatchingCause, PlanCause};
 use crate::model::text::join;
-use crate::model::{IfName, Loss, LossCause, Problem, Severity};
+use crate::model::{IfName, Loss, LossCause, NetState, Problem, Severity};
 use crate::plan::{self, HostLinks, Plan, snapshot_quality};
 use crate::records::survey::Surveyed;
 
@@ -56,8 +56,20 @@ pub(crate) fn lost_of_host(surveyed: &Surveyed) -> Option<Loss> {
     Some(Loss { link, what })
 }
 
+/// What the host has lost though it has all that is recorded: something that is not recorded refuses its packets.
+pub(crate) fn refused_of_host(surveyed: &Surveyed) -> Option<Loss> {
+    let lost = lost_of_host(surveyed)?;
+    let mut unasked = surveyed.host.state.clone();
+    unasked.ways.clear();
+    losses_in(surveyed, &unasked).is_empty().then_some(lost)
+}
+
 /// All that the host has lost of what it had for all pods.
 pub(crate) fn host_losses(surveyed: &Surveyed) -> Vec<(IfName, LossCause)> {
+    losses_in(surveyed, &surveyed.host.state)
+}
+
+fn losses_in(surveyed: &Surveyed, now: &NetState) -> Vec<(IfName, LossCause)> {
     let Some(recorded) = surveyed.node_state.as_ref() else {
         return Vec::new();
     };
@@ -65,9 +77,10 @@ pub(crate) fn host_losses(surveyed: &Surveyed) -> Vec<(IfName, LossCause)> {
     let under = matched
         .filter_map(|one| one.checkpoint.netfix.as_ref())
         .flat_map(|own| own.stack.iter().map(|link| &link.name));
+    // A restore has taken the pods out.
+    let under = under.chain(&surveyed.baseline.devices);
     let answers = recorded.answers.of_host();
-    let (then, now) = (&recorded.state, &surveyed.host.state);
-    snapshot_quality::host_losses(then, &answers, now, under.collect())
+    snapshot_quality::host_losses(&recorded.state, &answers, now, under.collect())
 }
 
 #[cfg(test)]

@@ -7,7 +7,9 @@ mod host;
 pub(crate) mod inspect;
 
 pub(crate) use compare::{Compared, Comparison, Depth};
-pub(crate) use host::{host_loss, host_losses, lost_of_host, not_selected, plan_of};
+pub(crate) use host::{
+    host_loss, host_losses, lost_of_host, not_selected, plan_of, refused_of_host,
+};
 
 use crate::records::prepare::{SurveyRequest, prepare};
 use crate::records::survey::Surveyed;

@@ -4,10 +4,19 @@ use std::collections::BTreeSet;
 
 use super::facts::PodObservation;
 use crate::model::problem::SnapshotCause;
-use crate::model::{Bytes, PodId, PodInfo, Problem};
+use crate::model::{AnswerRecord, Bytes, PodId, PodInfo, Problem};
 
 /// The word for the host on the command line.
 const HOST: &[u8] = b"host";
+
+/// What a person gives up.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Accept<'a> {
+    /// The names: pods, and `host`.
+    pub names: &'a [Bytes],
+    /// What answered just now, which is not given up: a pod at rest has nothing in its neighbour table.
+    pub answers: &'a [AnswerRecord],
+}
 
 /// What is to be given up, and what of it has lost nothing.
 #[derive(Debug, Default)]

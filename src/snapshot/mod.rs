@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+pub(crate) use self::accept::Accept;
 use self::decide::decide;
 use self::observe::observe;
 pub(crate) use self::write::Captured;
@@ -25,7 +26,7 @@ use crate::inventory::Inventory;
 use crate::inventory::look::{Look, LookDepth};
 use crate::kernel::events::LINKWATCH;
 use crate::matching::Selection;
-use crate::model::{Bytes, NodeIdentity, NodeState, PodId, PodSummary, Problem};
+use crate::model::{NodeIdentity, NodeState, PodId, PodSummary, Problem};
 use crate::plan::IndexMode;
 use crate::progress::Listener;
 use crate::records::stored::shown;
@@ -43,8 +44,7 @@ pub(crate) struct SnapshotRequest<'a> {
     pub runtimes: &'a runtime::RuntimeConfig,
     /// How many generations to keep.
     pub keep: NonZeroUsize,
-    /// The names of what a person gives up: pods, and `host`.
-    pub accept: &'a [Bytes],
+    pub accept: Accept<'a>,
     /// What a restore will do with the ifindexes of NICs.
     pub index: IndexMode,
 }
@@ -149,7 +149,7 @@ pub(crate) fn run(
 pub(crate) fn capture(
     look: Look,
     selection: &Selection,
-    (accept, index): (&[Bytes], IndexMode),
+    (accept, index): (Accept<'_>, IndexMode),
     store: &Store,
 ) -> Result<(Captured, Inventory), Problem> {
     let (now, stored, inventory) = observe(look, selection, (accept, index), store)?;

@@ -7,10 +7,10 @@ use crate::inventory::pods::ObservedPod;
 use crate::kernel::address::neighbour_probe::{self, AnsweredNeighbour};
 use crate::model::{AnswerRecord, IfName, NetState, PodId};
 
-/// Reads it. A table that cannot be read shows no answer.
+/// Reads it, and adds it to what is known. A table that cannot be read shows no answer.
 pub(super) fn answers(
-    pods: &[Pod],
-    observed: &[ObservedPod],
+    known: &[AnswerRecord],
+    (pods, observed): (&[Pod], &[ObservedPod]),
     host: &mut Host,
     at: &str,
 ) -> Vec<AnswerRecord> {
@@ -27,7 +27,7 @@ pub(super) fn answers(
         let port = learned.find(|(_, mac)| one.mac == Some(*mac));
         one.port = port.map(|(port, _)| port.clone());
     }
-    all
+    [known, &all].concat()
 }
 
 /// Of a namespace with gateways those alone: it may have any number of other neighbours.

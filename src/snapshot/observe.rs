@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use super::accept::Accept;
 use super::facts::{Archive, Moment, Observation, PodObservation, Reading};
 use super::neighbours;
 use crate::inventory::look::Look;
@@ -34,7 +35,7 @@ use crate::store::Store;
 pub(super) fn observe(
     look: Look,
     selection: &Selection,
-    (accept, index): (&[Bytes], IndexMode),
+    (accept, index): (Accept<'_>, IndexMode),
     store: &Store,
 ) -> Result<(Observation, Archive, Inventory), Problem> {
     let Look {
@@ -53,7 +54,7 @@ pub(super) fn observe(
         answer,
         ..
     } = &mut inventory;
-    let answers = neighbours::answers(pods, &observed, host, &at.wall);
+    let answers = neighbours::answers(accept.answers, (pods, &observed), host, &at.wall);
     host.read_nics();
     leave_to_pods(&mut host.state, &observed, &claims);
     let files = stored.into_iter();
@@ -87,7 +88,7 @@ pub(super) fn observe(
         pods: read(pods, observed, &archive, node, answer.as_ref()),
         moment,
         problems,
-        accept: accept.to_vec(),
+        accept: accept.names.to_vec(),
     };
     Ok((now, archive, inventory))
 }
@@ -173,7 +174,7 @@ fn contested(
         let claimant = Claimant::pod(&pod.info, &pod.identity, &pod.netns.path, state);
         Some(claimant.now(state))
     });
-    let claimants: Vec<_> = running.chain([Claimant::host(host)]).collect();
+    let claimants: Vec<_> = running.chain([Claimant::host(host, host)]).collect();
     let cni_cache = Path::new(CNI_CACHE);
     let sources = contest::Sources { store, cni_cache };
     let rulings = contest::decide(&contests(&claimants), &claimants, node, sources);

@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 use crate::check::drift;
 use crate::clock;
 use crate::context::Context;
-use crate::gateways::{self, Verified};
-use crate::inventory::Inventory;
+use crate::gateways::{Verified, verify_all};
 use crate::inventory::sockets::named;
 use crate::matching::Selection;
 use crate::model::problem::CheckCause;
@@ -17,7 +16,7 @@ use crate::model::window::{Phase, PhaseName, WindowPod};
 use crate::model::{Loss, PodId, Problem, State, Window};
 use crate::plan::PodVerdict;
 use crate::records::prepare::SurveyRequest;
-use crate::records::stored::{Stored, load, load_in_part, load_node};
+use crate::records::stored::{Stored, load, load_node};
 use crate::refusal::Refusal;
 use crate::restore::Restored;
 use crate::runtime::RuntimeConfig;
@@ -55,7 +54,7 @@ pub(crate) fn note_restore(restored: &Restored, began: u64, context: &mut Contex
     }
     let ended = clock::boottime();
     // Without the lock: silent gateways take seconds.
-    let verified = probe(context);
+    let verified = verify_all(&context.store, TIMEOUT, context.progress.as_mut());
     let Some(mut session) = session("restore", &context.store) else {
         return;
     };
@@ -81,23 +80,6 @@ pub(crate) fn note_verify(verified: &Verified, store: &Store) {
         session.note_verified(verified);
         session.save_if_possible();
     }
-}
-
-fn probe(context: &mut Context) -> Result<Verified, Refusal> {
-    let selection = Selection::everything();
-    let mut stored = load_in_part(&context.store, &selection)?;
-    let node = load_node(&context.store, &mut stored.problems)?;
-    let inventory = Inventory::open(&selection)?;
-    let progress = context.progress.as_mut();
-    gateways::verify(
-        inventory,
-        stored,
-        node.as_ref(),
-        &selection,
-        &[],
-        gateways::ProbeLimits::new(TIMEOUT),
-        progress,
-    )
 }
 
 /// What was observed before kubelet started; `None` where that took too long.
@@ -158,7 +140,7 @@ pub(crate) fn note_pods(
         problems.extend(found);
     }
     session.begin(PhaseName::Verify, &Event::Verifying);
-    let found = match probe(context) {
+    let found = match verify_all(&context.store, TIMEOUT, context.progress.as_mut()) {
         Ok(mut verified) => {
             let before = Silence::all_recorded(session.window());
             let mut problems = excuse(&mut verified, &before);

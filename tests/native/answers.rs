@@ -149,8 +149,17 @@ fn a_gateway_that_a_person_gives_up_counts_as_one_that_never_answered() {
     node.gateway.ip(&format!("addr add {GATEWAY4}/16 dev up0"));
     node.netfix("verify").exits(0);
     assert!(wait_until(|| pings(&pod, GATEWAY4)));
-    // Of one that answers ARP only the ping is given up, and the next probe brings it back.
+    // One that still answers is not given up, whether the pod has talked to it or not.
     let accept = format!("snapshot --accept {}", pod.name());
+    pod.ip("neigh flush all");
+    node.netfix(&accept).exits(4);
+    let known = recorded(&node, &pod, GATEWAY4);
+    assert!(
+        known["arp"].is_string() && known["ping"].is_string(),
+        "{known}"
+    );
+    // Of one that answers ARP only the ping is given up, and the next probe brings it back.
+    node.gateway.set_sysctl("ipv4/icmp_echo_ignore_all", "1");
     node.netfix(&accept).exits(0);
     let known = recorded(&node, &pod, GATEWAY4);
     assert!(
@@ -158,6 +167,7 @@ fn a_gateway_that_a_person_gives_up_counts_as_one_that_never_answered() {
         "{known}"
     );
     node.netfix(&accept).exits(4);
+    node.gateway.set_sysctl("ipv4/icmp_echo_ignore_all", "0");
     node.netfix("verify").exits(0);
     assert!(recorded(&node, &pod, GATEWAY4)["ping"].is_string());
 }
@@ -337,4 +347,43 @@ fn a_route_to_nowhere_over_a_gateway_is_an_error_of_plan_and_restore() {
     names(node.netfix_json("plan"));
     names(node.netfix_json("restore"));
     assert!(!pings(&pods[0], GATEWAY4) && pings(&pods[1], GATEWAY4));
+}
+
+#[test]
+fn what_refuses_the_packets_of_a_pod_whose_links_were_just_made_is_an_error_of_that_restore() {
+    let node = Node::without_addresses();
+    let pods = node.simple_pods(4);
+    node.snapshot();
+    node.netfix("verify").exits(0);
+    node.lose_and_reload();
+    pods[0].ip(&format!("route add blackhole {GATEWAY4}"));
+    pods[1].ip(&format!("rule add to {GATEWAY4} prohibit pref 10"));
+    // A rule that refuses nothing that the pod needs.
+    pods[2].ip(&format!("rule add to {ABSENT} prohibit pref 10"));
+    let run = node.netfix_json("restore").exits(5);
+    run.errors(&[("degraded", pods[0].name()), ("degraded", pods[1].name())]);
+    for pod in &pods[2..] {
+        assert!(wait_until(|| pings(pod, GATEWAY4)));
+    }
+    assert!(!pings(&pods[0], GATEWAY4) && !pings(&pods[1], GATEWAY4));
+}
+
+#[test]
+fn what_refuses_the_packets_of_the_host_is_an_error_of_a_restore() {
+    let node = Node::new();
+    let pods = node.simple_pods(1);
+    node.netfix_alone("snapshot").exits(0);
+    node.netfix_alone("verify").exits(0);
+    node.lose_and_reload();
+    let rule = format!("rule add to {GATEWAY4} prohibit pref 10");
+    node.ns.ip(&rule);
+    let names = |run: Run| {
+        let run = run.exits(5).errors(&[("degraded", "")]);
+        run.names("degraded", "", &["netfix cannot restore that"]);
+    };
+    names(node.netfix_alone("restore -o json"));
+    names(node.netfix_alone("restore -o json"));
+    assert!(wait_until(|| pings(&pods[0], GATEWAY4)));
+    node.ns.ip(&rule.replace("add", "del"));
+    node.netfix_alone("restore").exits(0);
 }

@@ -263,3 +263,44 @@ fn the_hosts_address_costs_a_pod_only_that_address() {
     assert_has_all_but_its_address(&pods[0], &before[0]);
     pods[1].assert_same_as(&before[1]);
 }
+
+#[test]
+fn a_younger_address_of_the_host_is_the_pods_that_had_it_before() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    let (host, before) = (node.capture(), captured(&pods));
+    node.snapshot();
+    let address = pods[0].address();
+    node.ns.ip(&format!("addr add {address}/16 dev eth0"));
+    let check = |words| {
+        node.netfix(words)
+            .exits(5)
+            .errors(&[("address-conflict", "")])
+            .names("address-conflict", "", &[&address, pods[0].name()]);
+    };
+    check("snapshot");
+    node.lose_and_reload();
+    check("restore");
+    node.assert_same_as(&host);
+    for (pod, before) in pods.iter().zip(&before) {
+        pod.assert_same_as(before);
+    }
+}
+
+#[test]
+fn an_older_address_of_the_host_is_its_own_also_after_a_loss() {
+    let node = Node::new();
+    let mut pods = node.simple_pods(1);
+    pods.push(node.pod("late"));
+    let address = pods[1].address();
+    node.ns.ip(&format!("addr add {address}/16 dev eth0"));
+    let host = node.capture();
+    node.snapshot();
+    let late = pods.pop().expect("the late one").simple();
+    node.netfix("snapshot").exits(5);
+    node.lose_and_reload();
+    node.netfix("restore")
+        .exits(5)
+        .errors(&[("address-conflict", late.name())]);
+    node.assert_same_as(&host);
+}

@@ -266,6 +266,29 @@ fn a_selection_that_matches_no_namespace_fails() {
 }
 
 #[test]
+fn a_selector_without_a_pod_beside_one_with_a_pod_is_an_error_of_every_command() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    node.snapshot();
+    let selectors = format!("--pod {} --pod no-such-pod", pods[0].name());
+    for (verb, code) in [
+        ("snapshot", 5),
+        ("check", 3),
+        ("plan", 5),
+        ("restore", 5),
+        ("verify", 5),
+        ("list", 5),
+    ] {
+        let run = node.netfix(&format!("{verb} {selectors}")).exits(code);
+        run.errors(&[("not-found", "")])
+            .names("not-found", "", &["--pod no-such-pod"]);
+    }
+    node.netfix(&format!("upgrade --no-pause --yes {selectors} -- true"))
+        .exits(4)
+        .names("not-found", "", &["--pod no-such-pod"]);
+}
+
+#[test]
 fn the_namespace_of_the_node_is_never_a_pod() {
     let node = Node::new();
     let pods = node.simple_pods(1);

@@ -52,21 +52,14 @@ impl Claim {
 impl NetState {
     /// What a pod with this state claims, each with the link that has it.
     pub(crate) fn claims(&self) -> Vec<(&Link, Claim)> {
-        let on_host = self.links.iter().filter_map(|link| match &link.parent {
-            Some(Parent::Host(parent)) => Some((link, parent)),
-            _ => None,
-        });
-        self.claims_of(on_host)
+        let links = self.links.iter();
+        self.claims_of(links.filter_map(|link| Some((link, of_pod(link)?))))
     }
 
     /// What the host with this state claims, each with the link that has it: the addresses of its links, and the MACs of its
     /// macvlans, which are on their parents.
     pub(crate) fn claims_of_host(&self) -> Vec<(&Link, Claim)> {
-        let links = self.links.iter().map(|link| match &link.parent {
-            Some(Parent::Own(parent)) if link.kind.is_macvlan() => (link, parent),
-            _ => (link, &link.name),
-        });
-        self.claims_of(links)
+        self.claims_of(self.links.iter().map(|link| (link, of_host(link))))
     }
 
     /// What these links and their addresses claim on their parents.
@@ -89,19 +82,28 @@ impl NetState {
     /// The state of a pod without these claims: without the links whose MAC, and without the addresses that are among them,
     /// and without the routes and nexthop objects that only such an address makes possible. The objects of `now` stay.
     pub(crate) fn without(&self, claims: &BTreeSet<Claim>, now: &Self) -> Self {
-        let parent_of = |link: Option<&Link>| match link?.parent.as_ref()? {
-            Parent::Host(parent) => Some(parent.clone()),
-            _ => None,
-        };
+        self.without_claims(claims, now, of_pod)
+    }
+
+    /// The same of the host's state.
+    pub(crate) fn host_without(&self, claims: &BTreeSet<Claim>, now: &Self) -> Self {
+        self.without_claims(claims, now, |link| Some(of_host(link)))
+    }
+
+    fn without_claims(
+        &self,
+        claims: &BTreeSet<Claim>,
+        now: &Self,
+        parent_of: impl Fn(&Link) -> Option<&IfName>,
+    ) -> Self {
         let is_among = |claim: Option<Claim>| claim.is_some_and(|claim| claims.contains(&claim));
         let state = Indexed::new(self);
         let links = self.links.iter().filter(|link| {
-            let parent = parent_of(Some(link));
-            !is_among(parent.and_then(|parent| Claim::of_link(link, &parent)))
+            !is_among(parent_of(link).and_then(|parent| Claim::of_link(link, parent)))
         });
         let is_left_out = |address: &Address| {
-            let parent = parent_of(state.link(&address.dev));
-            is_among(parent.and_then(|parent| Claim::of_address(address, &parent)))
+            let parent = state.link(&address.dev).and_then(&parent_of);
+            is_among(parent.and_then(|parent| Claim::of_address(address, parent)))
         };
         let left = self.without_ways(now, is_left_out, |_| false);
         Self {
@@ -156,6 +158,22 @@ impl NetState {
             addresses,
             ..self.clone()
         }
+    }
+}
+
+/// The link of the host on which a link of a pod claims something.
+fn of_pod(link: &Link) -> Option<&IfName> {
+    match &link.parent {
+        Some(Parent::Host(parent)) => Some(parent),
+        _ => None,
+    }
+}
+
+/// The one on which a link of the host does.
+fn of_host(link: &Link) -> &IfName {
+    match &link.parent {
+        Some(Parent::Own(parent)) if link.kind.is_macvlan() => parent,
+        _ => &link.name,
     }
 }
 

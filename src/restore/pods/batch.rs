@@ -1,6 +1,7 @@
 //! The pods of a turn together: their links in few sends from the host, then each pod's settings, addresses and routes from
 //! inside, in parallel, until a new observation of the pod shows nothing missing.
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc;
 use std::thread;
@@ -10,12 +11,12 @@ use crate::inventory::observe::Host;
 use crate::inventory::visit;
 use crate::kernel::{Errno, Error, Socket};
 use crate::model::problem::InventoryCause;
-use crate::model::{Hardware, Link, NetState};
+use crate::model::{Hardware, Link, Loss, NetState};
 use crate::plan::HostLinks;
 use crate::progress::{Listener, Progress};
 use crate::restore::create_links;
 use crate::restore::permit::Permit;
-use crate::restore::pods::pod::PodJob;
+use crate::restore::pods::pod::{PodJob, PodState};
 use crate::restore::pods::round;
 use crate::restore::turns::Turn;
 
@@ -45,6 +46,32 @@ pub(in crate::restore) fn lost_devices(pods: &mut [PodJob], host: &Host) -> Vec<
         }
     }
     lost
+}
+
+/// What each pod has lost though it has all that is recorded: something that is not recorded refuses its packets.
+pub(in crate::restore) fn refused(pods: &mut [PodJob]) -> Vec<Option<Loss>> {
+    let ask = |one: &mut PodJob| match &one.state {
+        PodState::Done(view) => one.matched.lost_ways(&view.state, &view.plan),
+        _ => None,
+    };
+    // Where links were made, the namespace was closed; nothing is in the way of a pod that has only what was made.
+    let was_closed = |one: &&mut PodJob| {
+        let surplus = one.view().is_some_and(|view| view.plan.has_surplus());
+        !one.done.is_empty() && surplus
+    };
+    let mut closed: Vec<&mut PodJob> = pods.iter_mut().filter(was_closed).collect();
+    let found = visit::visit(&mut closed, |one| ask(one));
+    let mut found = closed
+        .iter()
+        .map(|one| one.id().clone())
+        .zip(found)
+        .collect::<BTreeMap<_, _>>();
+    let one = |pod: &mut PodJob| match found.remove(pod.id()) {
+        Some(loss) => loss.ok().flatten(),
+        None if pod.done.is_empty() => ask(pod),
+        None => None,
+    };
+    pods.iter_mut().map(one).collect()
 }
 
 /// The devices of a namespace that can be recognised.

@@ -1,18 +1,19 @@
 //! Pods whose lost addresses are probed before they get them, with those of the host.
 
 use std::collections::BTreeSet;
-use std::mem;
+use std::time::{Duration, Instant};
+use std::{mem, thread};
 
 use crate::kernel::Error;
 use crate::matching::NetnsKey;
 use crate::model::{Address, IfName, Problem};
-use crate::plan::HostLinks;
+use crate::plan::{AwaitedEvent, HostLinks};
 use crate::progress::Listener;
 use crate::restore::conflict::pace::Pace;
 use crate::restore::conflict::probe::{Probing, Search};
 use crate::restore::host::links::HostJob;
-use crate::restore::pods::batch;
 use crate::restore::pods::pod::PodJob;
+use crate::restore::pods::{batch, round};
 use crate::restore::turns::{self, Turn};
 
 /// What the work on the pods depends on besides them.
@@ -177,4 +178,39 @@ pub(in crate::restore) fn finish_host(
     }
     host.add_unprobed(progress)?;
     Ok(notes)
+}
+
+/// What had to wait for this event, and comes within a moment. Carrier spreads from the NIC to VLANs and macvlans by separate
+/// events. The kernel asks for a router once it has carrier and a link-local address, a second after these, and again after four.
+pub(in crate::restore) fn await_event(
+    event: AwaitedEvent,
+    pods: &mut [&mut PodJob],
+    host: &mut HostJob<'_>,
+    links: &HostLinks,
+    progress: &mut dyn Listener,
+) -> Result<(), Error> {
+    const PAUSE: Duration = Duration::from_millis(50);
+    let moment = match event {
+        AwaitedEvent::Carrier => Duration::from_secs(2),
+        AwaitedEvent::Router => Duration::from_secs(6),
+    };
+    let deadline = Instant::now() + moment;
+    loop {
+        if host.waits(event) {
+            host.host.refresh()?;
+            host.restore(progress)?;
+        }
+        for pod in pods.iter_mut() {
+            pod.reopen(event);
+        }
+        batch::visit(pods, None, |pod| {
+            round::resume(pod, host.host, links, host.permit)
+        });
+        let mut all = pods.iter();
+        let waits = host.waits(event) || all.any(|pod| pod.waits(event));
+        if !waits || Instant::now() > deadline {
+            return Ok(());
+        }
+        thread::sleep(PAUSE);
+    }
 }

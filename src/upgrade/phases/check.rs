@@ -13,7 +13,7 @@ use crate::model::{Code, Problem, Rehearsal, Severity};
 use crate::plan::drivers::command::unloads;
 use crate::progress::Listener;
 use crate::refusal::Refusal;
-use crate::snapshot::{Captured, SECOND_LOOK, capture};
+use crate::snapshot::{Accept, Captured, SECOND_LOOK, capture};
 use crate::upgrade::baseline::LeftOut;
 use crate::upgrade::condition::unknown_drivers;
 use crate::upgrade::phases::rehearsal;
@@ -119,7 +119,12 @@ fn observe(
     let Some(look) = last else {
         return Err(WindowCause::Panicked.error("netfix").into());
     };
-    let (captured, inventory) = capture(look, check.selection, (&[], check.index), store)?;
+    let (captured, inventory) = capture(
+        look,
+        check.selection,
+        (Accept::default(), check.index),
+        store,
+    )?;
     Ok(Preflight {
         blockers,
         left_out: LeftOut::new(checked.left_out.into_iter().map(|info| info.id).collect()),

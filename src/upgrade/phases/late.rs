@@ -15,7 +15,7 @@ use crate::model::{Link, LinkGraph, NetnsIdentity, PodId, PodInfo, Problem};
 use crate::records::stored::Stored;
 use crate::refusal::Refusal;
 use crate::runtime::Sandbox;
-use crate::snapshot::capture;
+use crate::snapshot::{Accept, capture};
 use crate::store::Guard;
 use crate::upgrade::baseline::{LeftOut, read_back};
 use crate::upgrade::phases::check::Blockers;
@@ -60,7 +60,7 @@ pub(crate) fn save(
     let (store, progress) = (&context.store, context.progress.as_mut());
     let late = Selection::of_inodes(inventory.pods.iter().map(|pod| pod.identity.inode));
     let look = Look::of(inventory, store)?;
-    let (captured, inventory) = capture(look, &late, (&[], request.index), store)?;
+    let (captured, inventory) = capture(look, &late, (Accept::default(), request.index), store)?;
     let written = snapshot::write(captured, guard, request, &LeftOut::default(), progress);
     let mut found = Blockers::default();
     found.add_of_snapshot(written.problems);
