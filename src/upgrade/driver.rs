@@ -93,8 +93,8 @@ impl Driver<'_> {
             if self.roll_back(&mut network, is_interrupted) {
                 self.bring_back(&mut network);
             }
-            // Check that the driver was reloaded, and runs in the wanted version.
-            self.check_reload();
+            // Check that the driver runs in the wanted version, and that its modules are there.
+            self.check_drivers();
             // Keep kubelet paused for a repair (--keep-paused), if pods are not restored.
             self.repair(&mut network);
         }));

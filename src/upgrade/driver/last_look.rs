@@ -116,8 +116,10 @@ impl Driver<'_> {
         lost_again
     }
 
-    /// What follows from the work: the rules and sockets that name a former ifindex, and the problems of COMMAND and the rollback.
+    /// What follows from the work: whether the driver was reloaded by then, which COMMAND may have left to another process; the rules and
+    /// sockets that name a former ifindex, and the problems of COMMAND and the rollback.
     pub(super) fn conclude(&mut self, network: &PodNetwork) {
+        self.check_reload();
         let dead = excuse_older(named::dead(network.baseline.node.as_ref()));
         self.ledger.problems.add(Area::Network, dead);
         self.ledger

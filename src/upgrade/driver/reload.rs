@@ -10,20 +10,26 @@ use crate::upgrade::driver::Driver;
 use crate::upgrade::ledger::Area;
 
 impl Driver<'_> {
-    /// Checks what became of drivers and modules. After a rollback they are as they were.
+    /// Checks whether COMMAND has reloaded the driver. After a rollback that is as it was.
     pub(super) fn check_reload(&mut self) {
         let window = self.ledger.session.window();
-        if window.rollback.is_some() {
+        if window.rollback.is_none() {
+            let not_reloaded = not_reloaded(window, &self.request.devices);
+            self.ledger.problems.add(Area::Command, not_reloaded);
+        }
+    }
+
+    /// Checks what became of drivers and modules. After a rollback they are as they were.
+    pub(super) fn check_drivers(&mut self) {
+        if self.ledger.session.window().rollback.is_some() {
             return;
         }
-        let not_reloaded = not_reloaded(window, &self.request.devices);
         let gone = self.modules.as_ref().zip(drivers::modules());
         let gone: Vec<_> = gone.iter().flat_map(|(then, now)| then.gone(now)).collect();
         let gone = gone
             .into_iter()
             .map(|module| DriverCause::ModuleGone.info(module.as_str()));
-        let found: Vec<Problem> = not_reloaded.into_iter().chain(gone).collect();
-        self.ledger.problems.add(Area::Command, found);
+        self.ledger.problems.add(Area::Command, gone);
         let other = other_versions(self.request.drivers);
         self.ledger.problems.add(Area::Command, other);
     }

@@ -43,6 +43,20 @@ fn a_nic_that_is_remade_seconds_after_command_is_restored_again_and_the_report_s
 }
 
 #[test]
+fn a_command_that_leaves_the_reload_to_another_process_has_reloaded_the_driver() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let later = scene.script("later", &format!("sleep 3\n{}", scene.reloading()));
+    let command = format!("setsid {later} </dev/null >/dev/null 2>&1 &");
+    let command = scene.script("command", &command);
+    let run = scene.upgrade("--watch 6s -o json", &command).exits(0);
+    let reload = run.coded("driver-reload");
+    assert!(reload.is_empty(), "{}", run.transcript());
+    scene.assert_whole();
+    assert_eq!(scene.record()["devices_lost"][0], "eth0");
+}
+
+#[test]
 fn a_nic_that_is_lost_for_good_after_command_is_no_success() {
     let node = Node::new();
     let scene = Scene::new(&node);
