@@ -149,9 +149,9 @@ fn read(store: &Store, depth: LookDepth) -> Result<(Vec<Loaded<Light>>, KnownPac
         let own = checkpoint.and_then(|(checkpoint, _)| checkpoint.netfix.as_ref());
         let Some(own) = own else { continue };
         let answers = answers.get(id).map_or(&[][..], Vec::as_slice);
-        let answered = reach::answered(answers, &own.state).map(|way| way.packet);
         let packets = known.entry(own.identity.inode).or_default();
-        packets.extend(own.state.known_packets().chain(answered));
+        // Those from its addresses are known once its rules are.
+        packets.extend(reach::known_packets(answers, &own.state, &own.state));
     }
     Ok((stored, known))
 }

@@ -167,10 +167,16 @@ pub fn routing(
     let mut state = addresses_and_routes(socket, links)?;
     state.rules = dump::rules(socket, &mut state.unsupported)?;
     if with_neighbours {
-        let links = dump::by_index(&state.links);
-        state.neighbours = dump::neighbours(socket, &links, &mut state.unsupported)?;
+        neighbours(socket, &mut state)?;
     }
     Ok(state)
+}
+
+/// The permanent neighbours of a namespace whose links are known.
+pub fn neighbours(socket: &mut Socket, state: &mut NetState) -> Result<(), Error> {
+    let links = dump::by_index(&state.links);
+    state.neighbours = dump::neighbours(socket, &links, &mut state.unsupported)?;
+    Ok(())
 }
 
 /// The settings that the dump of links lacks.

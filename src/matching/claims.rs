@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::model::problem::{ClaimHolder, ConflictCause, Others, Title};
-use crate::model::{Bytes, Claim, NetState, NetnsIdentity, PodInfo, Problem};
+use crate::model::{Bytes, Claim, IfName, NetState, NetnsIdentity, PodInfo, Problem};
 
 /// A pod or the host, with links on the host's links.
 #[derive(Debug, Clone)]
@@ -17,6 +17,8 @@ pub(crate) struct Claimant {
     pub claims: BTreeSet<Claim>,
     /// What links of its namespace that are up have now.
     pub in_use: BTreeSet<Claim>,
+    /// What it cannot be without: the only addresses of a family that a link of the host has.
+    vital: BTreeSet<Claim>,
 }
 
 /// A claim that several claimants have.
@@ -43,6 +45,7 @@ impl Claimant {
             netns: Bytes::from(netns).to_string(),
             claims: state.claims().into_iter().map(|(_, claim)| claim).collect(),
             in_use: BTreeSet::new(),
+            vital: BTreeSet::new(),
         }
     }
 
@@ -66,6 +69,7 @@ impl Claimant {
             netns: String::new(),
             claims: of(recorded),
             in_use: of(now),
+            vital: only_addresses(recorded),
         }
     }
 
@@ -76,6 +80,19 @@ impl Claimant {
             link: None,
         }
     }
+}
+
+/// The addresses of the host's links that have no other one of their family.
+fn only_addresses(host: &NetState) -> BTreeSet<Claim> {
+    let mut of_links: BTreeMap<(&IfName, bool), Vec<Claim>> = BTreeMap::new();
+    for (link, claim) in host.claims_of_host() {
+        if let Claim::Address(_, address) = &claim {
+            let family = (&link.name, address.is_ipv4());
+            of_links.entry(family).or_default().push(claim);
+        }
+    }
+    let alone = of_links.into_values().filter(|claims| claims.len() == 1);
+    alone.flatten().collect()
 }
 
 /// Every claim of several claimants.
@@ -96,8 +113,8 @@ pub(crate) fn contests(claimants: &[Claimant]) -> Vec<Contest> {
 }
 
 impl Contest {
-    /// Decides it: what one uses now is never taken away, then the result of a CNI plugin counts, then the older claim. Where nothing
-    /// shows who had it first, the host has it; `None` without the host: no claimant gets it.
+    /// Decides it: what one uses now is never taken away, nor the host's only address; then the result of a CNI plugin counts, then
+    /// the older claim. Where nothing shows who had it first, the host has it; `None` without the host: no claimant gets it.
     ///
     /// `is_given` is whether a CNI result gives a claimant the object, `oldest` finds the one of several that had it first.
     pub(crate) fn owner(
@@ -119,6 +136,10 @@ impl Contest {
             [] => &self.holders,
             _ => &users,
         };
+        let is_vital = |at: &usize| claimants[*at].vital.contains(&self.claim);
+        if let Some(host) = candidates.iter().copied().find(is_vital) {
+            return Some((host, Title::Host));
+        }
         match among(candidates, &|at| is_given(*at))[..] {
             [one] => Some((one, Title::CniResult)),
             _ => oldest(candidates).or_else(|| {
@@ -183,7 +204,7 @@ impl Contest {
 mod tests {
     use super::*;
     use crate::model::net::link::{LinkKind, Macvlan, MacvlanMode};
-    use crate::model::{Address, IfName, Link, Mac, Parent, PodId};
+    use crate::model::{Address, Link, Mac, Parent, PodId};
 
     fn name(text: &str) -> IfName {
         text.parse().unwrap()

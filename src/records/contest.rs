@@ -103,7 +103,7 @@ fn is_given(
     })
 }
 
-/// The generations, oldest first, each read when it is needed.
+/// The generations, newest first, each read when it is needed.
 struct History<'a> {
     node: &'a NodeIdentity,
     sources: Sources<'a>,
@@ -126,19 +126,20 @@ impl<'a> History<'a> {
         Self {
             node,
             sources,
-            unread: generations.iter().rev().map(|one| one.number).collect(),
+            unread: generations.iter().map(|one| one.number).collect(),
             read: Vec::new(),
         }
     }
 
-    /// The only one of these claimants that has the claim in the first generation where any of them has it.
+    /// The one of these claimants that has had the claim for longest, in each generation since then: what was given up meanwhile is
+    /// another's.
     fn oldest(
         &mut self,
         claim: &Claim,
         among: &[usize],
         claimants: &[Claimant],
     ) -> Option<ClaimOwner> {
-        let mut at = 0;
+        let (mut at, mut having) = (0, among.to_vec());
         loop {
             if at == self.read.len() {
                 let number = self.unread.pop()?;
@@ -146,18 +147,14 @@ impl<'a> History<'a> {
                 continue;
             }
             let past = &mut self.read[at];
-            let had: Vec<usize> = among
-                .iter()
-                .copied()
-                .filter(|one| past.has(claim, *one, &claimants[*one], self.node))
-                .collect();
-            match had[..] {
-                [] => at += 1,
+            having.retain(|one| past.has(claim, *one, &claimants[*one], self.node));
+            match having[..] {
+                [] => return None,
                 [one] => {
                     let generation = past.number;
                     return Some((one, Title::Older { generation }));
                 }
-                _ => return None,
+                _ => at += 1,
             }
         }
     }

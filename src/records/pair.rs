@@ -56,7 +56,8 @@ impl Paired {
         host: &mut Host,
         recorded: Option<&NodeState>,
     ) -> Result<(), Problem> {
-        let mut packets = recorded.map_or_else(Vec::new, NodeState::known_packets);
+        let now = &host.state;
+        let mut packets = recorded.map_or_else(Vec::new, |node| node.known_packets(now));
         let mut answers = recorded.map(|node| node.answers.by_pod());
         for one in &mut self.matched {
             let own = answers.as_mut().and_then(|all| all.remove(&one.info.id));

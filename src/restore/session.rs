@@ -9,7 +9,7 @@ use crate::context::Pending;
 use crate::kernel::Error;
 use crate::model::problem::RestoreCause;
 use crate::model::window::LostSetting;
-use crate::model::{Address, HostSide, Loss, Problem};
+use crate::model::{Address, HostSide, Problem};
 use crate::plan::AwaitedEvent;
 use crate::progress::{Listener, Progress, Stage, Wait};
 use crate::records::fallback::Fallback;
@@ -310,9 +310,7 @@ fn in_turns(
 fn sum_up(mut surveyed: Surveyed, mut done: Done, runtimes: &RuntimeConfig) -> Restored {
     let is_refused = done.host.is_none() && surveyed.is_refused();
     let (host, of_host) = done.host.unzip();
-    let is_whole = host.is_some() && !surveyed.is_selection;
-    let loss = is_whole.then(|| refused_of_host(&surveyed)).flatten();
-    let of_ways = loss.map(|Loss { link, what }| RestoreCause::StillLost { what }.error(link));
+    let of_ways = host.as_ref().and_then(|_| refused_of_host(&surveyed));
     let (mut pods, mut of_pods, mut detecting) = (Vec::new(), Vec::new(), Vec::new());
     let host_side = HostSide::new(&surveyed.host.state);
     let refused = batch::refused(&mut done.pods);

@@ -185,11 +185,7 @@ impl Matched {
     /// Looks up the ways of the packets of which the record has them.
     fn with_ways(&mut self, mut state: NetState) -> Result<NetState, Error> {
         if self.pod.kept().is_none() {
-            let recorded = self.recorded_state();
-            let answered = reach::answered(&self.answers, &recorded);
-            let answered = answered.map(|way| way.packet);
-            let packets: Vec<_> = recorded.known_packets().chain(answered).collect();
-            drop(recorded);
+            let packets = reach::known_packets(&self.answers, &self.recorded_state(), &state);
             ways::look_up(self.pod.socket()?, &mut state, &packets)?;
         }
         Ok(state)
@@ -204,7 +200,14 @@ impl Matched {
             && plan.later.is_empty()
             && self.withheld.is_empty()
             && snapshot_quality::loss(&self.recorded_state(), &[], &unasked).is_none();
-        let now = is_whole.then(|| self.with_ways(unasked))?.ok()?;
+        if !is_whole {
+            return None;
+        }
+        // A restore reads them only where they are recorded, and one may have a wrong MAC.
+        if unasked.neighbours.is_empty() && !self.answers.is_empty() {
+            state::neighbours(self.pod.socket().ok()?, &mut unasked).ok()?;
+        }
+        let now = self.with_ways(unasked).ok()?;
         snapshot_quality::loss(&self.recorded_state(), &self.answers, &now)
     }
 

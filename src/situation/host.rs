@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::inventory::observe::Host;
 use crate::managers::configured;
 use crate::matching::host_baseline::HostBaseline;
-use crate::model::problem::{Cause, MatchingCause, PlanCause};
+use crate::model::problem::{Cause, MatchingCause, PlanCause, RestoreCause};
 use crate::model::text::join;
 use crate::model::{IfName, Loss, LossCause, NetState, Problem, Severity};
 use crate::plan::{self, HostLinks, Plan, snapshot_quality};
@@ -56,12 +56,16 @@ pub(crate) fn lost_of_host(surveyed: &Surveyed) -> Option<Loss> {
     Some(Loss { link, what })
 }
 
-/// What the host has lost though it has all that is recorded: something that is not recorded refuses its packets.
-pub(crate) fn refused_of_host(surveyed: &Surveyed) -> Option<Loss> {
-    let lost = lost_of_host(surveyed)?;
+/// The error that the host has lost something though it has all that is recorded: something that is not recorded refuses its packets.
+pub(crate) fn refused_of_host(surveyed: &Surveyed) -> Option<Problem> {
+    if surveyed.is_selection {
+        return None;
+    }
+    let Loss { link, what } = lost_of_host(surveyed)?;
     let mut unasked = surveyed.host.state.clone();
     unasked.ways.clear();
-    losses_in(surveyed, &unasked).is_empty().then_some(lost)
+    let is_whole = losses_in(surveyed, &unasked).is_empty();
+    is_whole.then(|| RestoreCause::StillLost { what }.error(link))
 }
 
 /// All that the host has lost of what it had for all pods.

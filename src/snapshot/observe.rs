@@ -19,7 +19,7 @@ use crate::matching::Selection;
 use crate::matching::claims::{Claimant, contests};
 use crate::model::{
     Bytes, ChainLink, Hardware, HostSide, IfName, Link, LinkGraph, Mac, NetState, NodeIdentity,
-    NodeState, Problem, stack,
+    Problem, stack,
 };
 use crate::plan::IndexMode;
 use crate::plan::snapshot_quality::{host_loss, pod_loss, unsupported_and_lost};
@@ -100,7 +100,7 @@ fn complete_host(
     archive: &Archive,
 ) -> Result<Vec<Link>, Error> {
     let recorded = archive.node.as_ref();
-    let mut known = recorded.map_or_else(Vec::new, NodeState::known_packets);
+    let mut known = recorded.map_or_else(Vec::new, |node| node.known_packets(&host.state));
     let own = archive
         .readable()
         .filter_map(|(_, one)| one.netfix.as_ref());

@@ -185,7 +185,7 @@ impl NetworkState {
             Finding::CutOff(_) => Self::CutOff,
             _ if one.state.links.is_empty() => Self::Unknown,
             // The record of one that has lost everything cannot be read.
-            Finding::Nothing if one.has_record && one.is_bare() => Self::Lost,
+            Finding::Nothing if one.has_record && one.is_bare() && !is_rebuilt => Self::Lost,
             Finding::Nothing | Finding::HasInterfaces if one.has_record && !is_rebuilt => {
                 Self::Unknown
             }

@@ -382,8 +382,61 @@ fn what_refuses_the_packets_of_the_host_is_an_error_of_a_restore() {
         run.names("degraded", "", &["netfix cannot restore that"]);
     };
     names(node.netfix_alone("restore -o json"));
+    names(node.netfix_alone("plan -o json"));
     names(node.netfix_alone("restore -o json"));
     assert!(wait_until(|| pings(&pods[0], GATEWAY4)));
     node.ns.ip(&rule.replace("add", "del"));
     node.netfix_alone("restore").exits(0);
+}
+
+#[test]
+fn a_new_rule_that_refuses_what_an_address_sends_is_an_error_and_a_snapshot_does_not_record_it() {
+    let node = Node::without_addresses();
+    let pods = node.simple_pods(4);
+    node.snapshot();
+    node.netfix("verify").exits(0);
+    node.lose_and_reload();
+    let from = |pod: &Pod<'_>| format!("rule add from {} pref 10", pod.address());
+    pods[0].ip(&format!("{} prohibit", from(&pods[0])));
+    pods[1].ip("route add blackhole default table 70");
+    pods[1].ip(&format!("{} lookup 70", from(&pods[1])));
+    // What refuses nothing of the pod.
+    pods[2].ip(&format!("rule add from {ABSENT} prohibit pref 10"));
+    pods[3].ip(&format!("{} lookup main", from(&pods[3])));
+    let both = [("degraded", pods[0].name()), ("degraded", pods[1].name())];
+    node.netfix_json("restore").exits(5).errors(&both);
+    node.netfix_json("plan").exits(5).errors(&both);
+    node.netfix("check").exits(2);
+    node.netfix("snapshot").exits(5).errors(&both);
+    // A ping whose source the kernel chooses is looked up without one.
+    let pings = |pod: &Pod<'_>| {
+        let words = format!("ping -c 1 -W 1 -I {} {GATEWAY4}", pod.address());
+        runs(pod, "busybox", &words)
+    };
+    assert!(pods[2..].iter().all(|pod| wait_until(|| pings(pod))));
+    assert!(!pings(&pods[0]) && !pings(&pods[1]));
+    pods[0].ip("rule del pref 10");
+    pods[1].ip("rule del pref 10");
+    node.netfix("restore").exits(0);
+    assert!(pods.iter().all(|pod| wait_until(|| pings(pod))));
+}
+
+#[test]
+fn a_wrong_permanent_neighbour_is_an_error_of_a_restore_that_has_nothing_or_a_little_to_do() {
+    let node = Node::without_addresses();
+    let pods = node.simple_pods(3);
+    node.snapshot();
+    node.netfix("verify").exits(0);
+    let wrong = format!("neigh replace {GATEWAY4} lladdr 02:de:ad:00:00:01 dev eth0 nud permanent");
+    pods[0].ip(&wrong);
+    pods[1].ip(&wrong);
+    pods[1].ip("route del default");
+    let both = [("degraded", pods[0].name()), ("degraded", pods[1].name())];
+    node.netfix_json("restore").exits(5).errors(&both);
+    assert!(!pings(&pods[0], GATEWAY4) && !pings(&pods[1], GATEWAY4) && pings(&pods[2], GATEWAY4));
+    for pod in &pods[..2] {
+        pod.ip(&format!("neigh del {GATEWAY4} dev eth0"));
+    }
+    node.netfix("restore").exits(0);
+    assert!(pods.iter().all(|pod| wait_until(|| pings(pod, GATEWAY4))));
 }

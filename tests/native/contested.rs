@@ -304,3 +304,45 @@ fn an_older_address_of_the_host_is_its_own_also_after_a_loss() {
         .errors(&[("address-conflict", late.name())]);
     node.assert_same_as(&host);
 }
+
+#[test]
+fn a_claim_that_was_given_up_meanwhile_is_not_older_than_that_of_the_present_owner() {
+    let node = Node::new();
+    let pods = node.simple_pods(3);
+    node.snapshot();
+    let address = format!("{}/16", pods[0].address());
+    let other = "10.88.0.201/16";
+    // The second pod takes over the address of the first one, which gets it again by mistake.
+    pods[0].ip(&format!("addr del {address} dev eth0"));
+    pods[0].ip(&format!("addr add {other} dev eth0"));
+    pods[0].ip("route replace default via 10.88.0.1");
+    pods[1].ip(&format!("addr add {address} dev eth0"));
+    node.snapshot();
+    pods[0].ip(&format!("addr add {address} dev eth0"));
+    let before = captured(&pods);
+    node.netfix("snapshot").exits(5);
+    node.lose_and_reload();
+    node.netfix("restore")
+        .exits(5)
+        .errors(&[("address-conflict", pods[0].name())]);
+    pods[1].assert_same_as(&before[1]);
+    pods[2].assert_same_as(&before[2]);
+}
+
+#[test]
+fn the_only_address_of_the_host_is_never_a_pods() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    node.snapshot();
+    let address = pods[0].address();
+    node.ns.ip("addr del 10.88.0.2/16 dev eth0");
+    node.ns.ip(&format!("addr add {address}/16 dev eth0"));
+    node.ns.ip("route replace default via 10.88.0.1");
+    let host = node.capture();
+    node.netfix("snapshot").exits(5);
+    node.lose_and_reload();
+    node.netfix("restore")
+        .exits(5)
+        .errors(&[("address-conflict", pods[0].name())]);
+    node.assert_same_as(&host);
+}

@@ -21,8 +21,15 @@ impl Since<'_> {
     /// is missed.
     pub(super) fn lost_ways(&self, counted: impl Fn(&IfName) -> bool) -> Vec<(IfName, LossCause)> {
         let good = self.good.state;
-        let answered: Vec<_> = reach::answered(self.answers, good).collect();
-        let ways = good.ways.iter().chain(&answered);
+        let expected = reach::expected(self.answers, good, self.now.state);
+        // A rule that is new may give packets from an address another way; none may refuse them.
+        let has_way = |then: &PacketWay| {
+            let now = self.now_of(then).map(|now| &now.exit);
+            !matches!(now, Some(WayExit::Refused { .. }))
+        };
+        let expected = expected.iter();
+        let expected = expected.filter(|then| then.packet.from.is_none() || !has_way(then));
+        let ways = good.ways.iter().chain(expected);
         let lost = ways.filter_map(|then| {
             let (dev, what) = self.lacks(then, self.now_of(then)?)?;
             counted(dev).then(|| (dev.clone(), what))

@@ -62,7 +62,7 @@ sentences! {
         Uplink => "is there, but its bridge on the host has lost its uplink",
         Route(to) => "has lost its route to {to}",
         Rule(priority) => "has no way out: the rule with priority {priority} is gone",
-        Way(to) => "has no way to {to} any more, although the route is there: see `ip rule`",
+        Way(to) => "has no way to {to} any more, although the route is there: see `ip rule` and `ip route`",
         NoCarrier => "has no carrier, and no way out without it",
         Neighbour(hop) => "has no way to learn the MAC of {hop}, its next hop: the permanent neighbour is gone, or ARP is off",
         NeighbourMac { hop, mac } => "sends packets for {hop}, its next hop, to {mac}, by a permanent neighbour: it had another MAC",
@@ -71,7 +71,7 @@ sentences! {
         HostRoute(to) => "on the host, which carries its packets, has lost the route to {to}",
         HostAddress(ip) => "on the host, which carries its packets, has lost the address {ip}, its gateway",
         HostSetting(key) => "on the host does not forward its packets any more: {key} is 0",
-        HostWay(to) => "on the host, which carries its packets, gets none for {to} any more, although the route is there: see `ip rule`",
+        HostWay(to) => "on the host, which carries its packets, gets none for {to} any more, although the route is there: see `ip rule` and `ip route`",
         HostForwarding { table } => "on the host does not forward its packets by the routing table {table} any more: see `ip rule` and \
             `ip route show table {table}`",
         PortBlocked => "passes no packets: it is a disabled port of its bridge",

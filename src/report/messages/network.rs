@@ -266,7 +266,7 @@ sentences! {
             link cannot go up: {error}",
         MacTaken { owner: None, error } => "another link has the same MAC on the same parent, so this link cannot go up: \
             {error}",
-        StillLost { what } => "{what}: netfix cannot restore that, and the pod reaches no other machine",
+        StillLost { what } => "{what}: netfix cannot restore that: what is in the way is not recorded",
         UplinkLost => "is there, but its bridge on the host has not got its uplink back: the pod cannot reach other machines",
         ParentGone { error } => "the parent is missing: {error}",
         PlaceTaken { error } => "another link is in its place: {error}",

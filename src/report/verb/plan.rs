@@ -15,7 +15,7 @@ use crate::report::problems::FEW;
 use crate::report::screen::{LastLine, Screen};
 use crate::report::style::Style;
 use crate::report::text::{count, list_or_dash, others, part_of, pod_noun, verb};
-use crate::situation::{Compared, Situation};
+use crate::situation::{Compared, Situation, refused_of_host};
 
 const DRIFT: u8 = Exit::Drift as u8;
 
@@ -34,6 +34,7 @@ pub(crate) fn drift(seen: Situation, notes: Vec<Problem>, exit_code: bool) -> Do
     let host_is_done = node.steps.is_empty() && !of_host.iter().any(Problem::is_error);
     let mut problems = surveyed.all_problems();
     problems.extend(of_host);
+    problems.extend(refused_of_host(surveyed).filter(|_| host_is_done));
     // A restore of what is missing now does not need these, so it would not fail.
     problems.extend(comparison.unsupported.into_iter().map(Problem::demoted));
     let lost = surveyed.lost_pods().into_iter();

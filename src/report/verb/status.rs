@@ -128,7 +128,7 @@ fn lost_what(pod: &LostPod) -> String {
         "gateway-routes" => "has no gateway",
         "uplink-lost" => "has no uplink",
         "chain-broken" => "on the host carries nothing",
-        _ => "reaches nothing",
+        _ => "has lost a way",
     };
     format!("{} {what}", escape(&loss.link))
 }

@@ -54,10 +54,10 @@ pub(in crate::restore) fn refused(pods: &mut [PodJob]) -> Vec<Option<Loss>> {
         PodState::Done(view) => one.matched.lost_ways(&view.state, &view.plan),
         _ => None,
     };
-    // Where links were made, the namespace was closed; nothing is in the way of a pod that has only what was made.
+    // Where something was done, the namespace was closed; nothing is in the way of a pod that has only what was made.
     let was_closed = |one: &&mut PodJob| {
         let surplus = one.view().is_some_and(|view| view.plan.has_surplus());
-        !one.done.is_empty() && surplus
+        !one.done.is_empty() && (surplus || one.created.is_empty())
     };
     let mut closed: Vec<&mut PodJob> = pods.iter_mut().filter(was_closed).collect();
     let found = visit::visit(&mut closed, |one| ask(one));

@@ -9,7 +9,7 @@ use crate::model::{Address, AnswerRecord, NetState, NodeState};
 
 /// The ways of packets to neighbours that have answered, of a namespace with this recorded state: straight out of a link. Packets of which
 /// another link, a gateway or none is the recorded way are left out: in a subnet whose route is in a table of its own, a rule sends some there.
-pub(crate) fn answered<'a>(
+fn answered<'a>(
     answers: &'a [AnswerRecord],
     recorded: &'a NetState,
 ) -> impl Iterator<Item = PacketWay> + 'a {
@@ -33,6 +33,19 @@ pub(crate) fn answered<'a>(
     })
 }
 
+/// The ways, besides those that a namespace's record has, that its packets are to have now: to what has answered, and from its own
+/// addresses.
+pub(crate) fn expected(
+    answers: &[AnswerRecord],
+    recorded: &NetState,
+    now: &NetState,
+) -> Vec<PacketWay> {
+    let answered = answered(answers, recorded);
+    answered
+        .chain(packets::from_sources(recorded, now))
+        .collect()
+}
+
 /// The recorded ways of packets that the destination alone decides, in the subnets that this neighbour is in.
 fn others_on_link<'a>(
     recorded: &'a NetState,
@@ -53,12 +66,21 @@ fn others_on_link<'a>(
     })
 }
 
+/// The packets by which it is known what a namespace with this record and this state reaches.
+pub(crate) fn known_packets(
+    answers: &[AnswerRecord],
+    recorded: &NetState,
+    now: &NetState,
+) -> Vec<Packet> {
+    let others = expected(answers, recorded, now);
+    let others = others.into_iter().map(|way| way.packet);
+    recorded.known_packets().chain(others).collect()
+}
+
 impl NodeState {
-    /// The packets by which it is known what the host reaches.
-    pub(crate) fn known_packets(&self) -> Vec<Packet> {
-        let answers = self.answers.of_host();
-        let answered = answered(&answers, &self.state).map(|way| way.packet);
-        self.state.known_packets().chain(answered).collect()
+    /// The packets by which it is known what the host, with this state now, reaches.
+    pub(crate) fn known_packets(&self, now: &NetState) -> Vec<Packet> {
+        known_packets(&self.answers.of_host(), &self.state, now)
     }
 }
 

@@ -8,7 +8,7 @@ use ipnet::IpNet;
 use super::destinations::Destinations;
 use crate::model::net::address::{DADFAILED, TENTATIVE};
 use crate::model::net::route::{KIND_UNICAST, TABLE_MAIN};
-use crate::model::net::way::{Packet, is_link_local};
+use crate::model::net::way::{Packet, PacketWay, is_link_local};
 use crate::model::{Address, IfName, Link, NetState, Parent, Route};
 
 /// How many packets of a namespace are looked up: a pod may have any number of routes and addresses.
@@ -52,12 +52,50 @@ fn sent(state: &NetState, destinations: &Destinations, is_ipv4: bool) -> Vec<Pac
     [to(&senders[..1]), to(&senders[1..])].concat()
 }
 
+/// The ways of packets from the own addresses, where a rule asks for the source now and none did: their destination alone decided.
+pub(super) fn from_sources(recorded: &NetState, now: &NetState) -> Vec<PacketWay> {
+    let mut all = Vec::new();
+    let of_family = |is_ipv4: &bool| by_source(now, *is_ipv4) && !by_source(recorded, *is_ipv4);
+    for is_ipv4 in [true, false].into_iter().filter(of_family) {
+        let plain = recorded.ways.iter().filter_map(|way| {
+            let to = way.packet.to;
+            let is_plain = to.is_ipv4() == is_ipv4 && way.packet == Packet::plain(to);
+            let (dev, _) = way.exit.hop().filter(|_| is_plain)?;
+            Some((way, dev))
+        });
+        // Other links have addresses that none of the kernel's routes leads out from, such as 127.0.0.1.
+        all.extend(plain.flat_map(|(way, dev)| {
+            let sources = usable(recorded, is_ipv4).filter(|one| one.dev == *dev);
+            let from = |from: &Address| PacketWay {
+                packet: Packet {
+                    from: Some(from.local),
+                    ..way.packet.clone()
+                },
+                exit: way.exit.clone(),
+            };
+            sources.take(MOST_OF_A_KIND).map(from).collect::<Vec<_>>()
+        }));
+    }
+    all.truncate(MOST);
+    all
+}
+
+/// Whether a rule asks for the source of packets of a family.
+fn by_source(state: &NetState, is_ipv4: bool) -> bool {
+    let mut rules = state.rules.iter().filter(|rule| rule.ipv6 != is_ipv4);
+    rules.any(|rule| rule.from.is_some() || rule.invert)
+}
+
 /// How packets of a family are sent; their destination is not set.
 fn senders(state: &NetState, is_ipv4: bool) -> Vec<Packet> {
     let plain = Packet::plain([0, 0, 0, 0].into());
     let rules = || state.rules.iter().filter(|rule| rule.ipv6 != is_ipv4);
-    let by_source = rules().any(|rule| rule.from.is_some() || rule.invert);
-    let sources = usable(state, is_ipv4).take(if by_source { MOST_OF_A_KIND } else { 0 });
+    let sources = if by_source(state, is_ipv4) {
+        MOST_OF_A_KIND
+    } else {
+        0
+    };
+    let sources = usable(state, is_ipv4).take(sources);
     let sources = sources.map(|one| Packet {
         from: Some(one.local),
         ..plain.clone()
