@@ -44,6 +44,8 @@ impl Node {
             }
             None => self.ns.exec(BINARY),
         };
+        // What is behind `--` is another command's.
+        let (words, behind) = words.split_once(" -- ").unwrap_or((words, ""));
         command.args(words.split_whitespace());
         command.arg("--state-dir").arg(self.state_dir());
         // `show` names its one pod itself, and generations take no selection.
@@ -52,6 +54,9 @@ impl Node {
             .any(|own| words.starts_with(own))
         {
             command.args(["--netns", &self.pods_glob()]);
+        }
+        if !behind.is_empty() {
+            command.arg("--").args(behind.split_whitespace());
         }
         command
             .env_remove("NETFIX_STATE_DIR")
