@@ -81,9 +81,9 @@ impl Selection {
             let mut paths = paths.iter().map(|path| path.as_os_str().as_bytes());
             paths.any(|path| glob.is_match(path))
         };
-        let patterns = self.netns.iter();
-        let matching = patterns.filter(|(glob, known)| *known == Some(inode) || is_match(glob));
-        self.netns.is_empty() | noted(matching.map(|(glob, _)| glob))
+        let mut patterns = self.netns.iter();
+        self.netns.is_empty()
+            || patterns.any(|(glob, known)| *known == Some(inode) || is_match(glob))
     }
 
     /// Whether a pod is selected by its name or id.
@@ -91,24 +91,19 @@ impl Selection {
         self.pods.is_empty() | noted(self.pods.iter().filter(|glob| glob.names(info)))
     }
 
-    /// A problem for each name or path that has selected nothing so far, where another selector of its option has: a pattern
-    /// may be one for what comes later.
+    /// A problem for each name that has selected no pod so far, where another selector has: a pattern may be one for what comes later, and
+    /// a path that of a namespace that is gone.
     pub(crate) fn unmatched(&self) -> Vec<Problem> {
-        let netns: Vec<_> = self.netns.iter().map(|(glob, _)| glob).collect();
-        let of = |option: &'static str, globs: Vec<&Glob>| {
-            let all = globs.into_iter().filter(|glob| !glob.shown.is_empty());
-            let (used, unused): (Vec<_>, Vec<_>) =
-                all.partition(|glob| glob.has_matched.load(Ordering::Relaxed));
-            let unused = unused
-                .into_iter()
-                .filter(|glob| !used.is_empty() && glob.is_plain());
-            let object = |glob: &Glob| format!("{option} {}", glob.shown);
-            let problems = unused.map(|glob| InventoryCause::NoSuchPod.error(object(glob)));
-            problems.collect::<Vec<_>>()
-        };
-        let mut unmatched = of("--netns", netns);
-        unmatched.extend(of("--pod", self.pods.iter().collect()));
-        unmatched
+        let all = self.pods.iter();
+        let (used, unused): (Vec<_>, Vec<_>) =
+            all.partition(|glob| glob.has_matched.load(Ordering::Relaxed));
+        let unused = unused
+            .into_iter()
+            .filter(|glob| !used.is_empty() && glob.is_plain());
+        let object = |glob: &Glob| format!("--pod {}", glob.shown);
+        unused
+            .map(|glob| InventoryCause::NoSuchPod.error(object(glob)))
+            .collect()
     }
 
     /// Whether a selector selects this pod and none of the `found` ones.
@@ -231,30 +226,21 @@ mod tests {
     }
 
     #[test]
-    fn a_selector_that_selects_nothing_beside_one_that_does_is_named() {
-        let unmatched = |netns: &[&str], pods: &[&str]| {
-            let selection = selection(netns, pods);
-            selection.wants_netns(&[PathBuf::from("/run/netns/a1")], 1);
+    fn a_name_that_selects_nothing_beside_one_that_does_is_named() {
+        let unmatched = |pods: &[&str]| {
+            let selection = selection(&["/run/netns/b1"], pods);
             selection.wants_pod(&info(Some("shop"), "web-0"));
             let objects = selection.unmatched().into_iter().map(|one| one.object);
             objects.collect::<Vec<_>>()
         };
         assert_eq!(
-            unmatched(&[], &["web-*", "wbe-0", "shop/*", "db-*"]),
+            unmatched(&["web-*", "wbe-0", "shop/*", "db-*"]),
             ["--pod wbe-0"]
         );
-        assert_eq!(
-            unmatched(&["/run/netns/b1", "/run/*/a1"], &["web-0"]),
-            ["--netns /run/netns/b1"]
-        );
         let nothing: [&str; 0] = [];
-        assert_eq!(unmatched(&["/run/netns/a1"], &["web-0"]), nothing);
+        assert_eq!(unmatched(&["web-0"]), nothing);
         let alone = "where none does, that has a problem of its own";
-        assert_eq!(
-            unmatched(&["/run/netns/a1"], &["wbe-0"]),
-            nothing,
-            "{alone}"
-        );
+        assert_eq!(unmatched(&["db-0", "wbe-0"]), nothing, "{alone}");
     }
 
     #[test]

@@ -179,16 +179,10 @@ fn the_wait_times_out(node: &Node, holder: &Beside) {
 }
 
 fn an_interrupt_ends_the_wait_at_once(node: &Node, holder: &Beside) {
-    // Arguments after `--` are not netfix's.
-    let upgrade = format!(
-        "upgrade --state-dir {} --foreground --yes --lock-wait 60s --netns {} -- true",
-        node.state_dir().display(),
-        node.pods_glob()
-    );
     for words in [
         "snapshot --lock-wait 60s",
         "prune --lock-wait 60s",
-        &upgrade,
+        "upgrade --foreground --yes --lock-wait 60s -- true",
     ] {
         let waiting = Beside::waiting(node, words, holder);
         let begin = Instant::now();

@@ -10,7 +10,7 @@ use crate::model::net::way::{Packet, PacketWay, WayExit};
 use crate::model::{Address, NetState};
 
 /// How often addresses are read again that may have been taken away before their ways were looked up.
-const AGAIN: usize = 4;
+const AGAIN: usize = 16;
 
 /// Looks up the ways of packets. An address that was taken away since the addresses were read has none, and is no part of the state.
 pub fn look_up(socket: &mut Socket, state: &mut NetState, packets: &[Packet]) -> Result<(), Error> {
