@@ -34,6 +34,14 @@ fn recorded(node: &Node, pod: &Pod<'_>, address: &str) -> Value {
     own.unwrap_or_default()
 }
 
+/// Pods of which a snapshot is taken, and whose gateway has answered.
+fn answered(node: &Node, number: usize) -> Vec<Pod<'_>> {
+    let pods = node.simple_pods(number);
+    node.snapshot();
+    node.netfix("verify").exits(0);
+    pods
+}
+
 fn state(run: &Run, pod: &Pod<'_>) -> String {
     let state = run.pod(pod)["state"].clone();
     state.as_str().unwrap_or_default().to_owned()
@@ -336,9 +344,7 @@ fn the_host_must_send_the_packets_of_a_pod_whose_gateway_it_is_to_that_pod() {
 #[test]
 fn a_route_to_nowhere_over_a_gateway_is_an_error_of_plan_and_restore() {
     let node = Node::without_addresses();
-    let pods = node.simple_pods(2);
-    node.snapshot();
-    node.netfix("verify").exits(0);
+    let pods = answered(&node, 2);
     pods[0].ip(&format!("route add blackhole {GATEWAY4}"));
     let names = |run: Run| {
         let run = run.exits(5).errors(&[("degraded", pods[0].name())]);
@@ -352,9 +358,7 @@ fn a_route_to_nowhere_over_a_gateway_is_an_error_of_plan_and_restore() {
 #[test]
 fn what_refuses_the_packets_of_a_pod_whose_links_were_just_made_is_an_error_of_that_restore() {
     let node = Node::without_addresses();
-    let pods = node.simple_pods(4);
-    node.snapshot();
-    node.netfix("verify").exits(0);
+    let pods = answered(&node, 4);
     node.lose_and_reload();
     pods[0].ip(&format!("route add blackhole {GATEWAY4}"));
     pods[1].ip(&format!("rule add to {GATEWAY4} prohibit pref 10"));
@@ -392,9 +396,7 @@ fn what_refuses_the_packets_of_the_host_is_an_error_of_a_restore() {
 #[test]
 fn a_new_rule_that_refuses_what_an_address_sends_is_an_error_and_a_snapshot_does_not_record_it() {
     let node = Node::without_addresses();
-    let pods = node.simple_pods(4);
-    node.snapshot();
-    node.netfix("verify").exits(0);
+    let pods = answered(&node, 4);
     node.lose_and_reload();
     let from = |pod: &Pod<'_>| format!("rule add from {} pref 10", pod.address());
     pods[0].ip(&format!("{} prohibit", from(&pods[0])));
@@ -424,9 +426,7 @@ fn a_new_rule_that_refuses_what_an_address_sends_is_an_error_and_a_snapshot_does
 #[test]
 fn a_wrong_permanent_neighbour_is_an_error_of_a_restore_that_has_nothing_or_a_little_to_do() {
     let node = Node::without_addresses();
-    let pods = node.simple_pods(3);
-    node.snapshot();
-    node.netfix("verify").exits(0);
+    let pods = answered(&node, 3);
     let wrong = format!("neigh replace {GATEWAY4} lladdr 02:de:ad:00:00:01 dev eth0 nud permanent");
     pods[0].ip(&wrong);
     pods[1].ip(&wrong);

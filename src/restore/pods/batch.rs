@@ -1,7 +1,6 @@
 //! The pods of a turn together: their links in few sends from the host, then each pod's settings, addresses and routes from
 //! inside, in parallel, until a new observation of the pod shows nothing missing.
 
-use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc;
 use std::thread;
@@ -55,23 +54,22 @@ pub(in crate::restore) fn refused(pods: &mut [PodJob]) -> Vec<Option<Loss>> {
         _ => None,
     };
     // Where something was done, the namespace was closed; nothing is in the way of a pod that has only what was made.
-    let was_closed = |one: &&mut PodJob| {
+    let was_closed = |one: &PodJob| {
         let surplus = one.view().is_some_and(|view| view.plan.has_surplus());
         !one.done.is_empty() && (surplus || one.created.is_empty())
     };
-    let mut closed: Vec<&mut PodJob> = pods.iter_mut().filter(was_closed).collect();
-    let found = visit::visit(&mut closed, |one| ask(one));
-    let mut found = closed
-        .iter()
-        .map(|one| one.id().clone())
-        .zip(found)
-        .collect::<BTreeMap<_, _>>();
-    let one = |pod: &mut PodJob| match found.remove(pod.id()) {
-        Some(loss) => loss.ok().flatten(),
-        None if pod.done.is_empty() => ask(pod),
-        None => None,
-    };
-    pods.iter_mut().map(one).collect()
+    let closed = pods.iter_mut().filter(|one| was_closed(one));
+    let mut found = visit::visit(&mut closed.collect::<Vec<_>>(), |one| ask(one)).into_iter();
+    let each = pods.iter_mut().map(|one| {
+        if was_closed(one) {
+            found.next()?.ok()?
+        } else if one.done.is_empty() {
+            ask(one)
+        } else {
+            None
+        }
+    });
+    each.collect()
 }
 
 /// The devices of a namespace that can be recognised.
